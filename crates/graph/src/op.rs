@@ -1,0 +1,156 @@
+//! Semantic operations.
+
+use crate::machine::polynomial_depth;
+use crate::{Heads, Layout, Matrix, NonLinear, Vector};
+use std::sync::Arc;
+
+/// Where an input comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Encrypted for this step by the client, at the level that the plan says.
+    Fresh,
+    /// Kept from step to step. All members of a family have one fixed level.
+    Cache {
+        /// The family, as "layer0.cache.key".
+        family: Arc<str>,
+    },
+}
+
+/// A semantic operation on values with a layout. Shapes are checked when a node is added to a graph.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// A value from outside.
+    Input {
+        /// Where it comes from.
+        source: Source,
+        /// Its layout.
+        layout: Layout,
+    },
+    /// `a + b`; the one with fewer logical entries is repeated.
+    Add,
+    /// `a - b`; the one with fewer logical entries is repeated.
+    Sub,
+    /// `a * b`; the one with fewer logical entries is repeated.
+    Mul,
+    /// `a * a`.
+    Square,
+    /// Adds a vector to the logical entries and a constant to the slots elsewhere.
+    AddPlain {
+        /// In the logical coordinates of the value.
+        vector: Vector,
+        /// Added outside the logical entries.
+        elsewhere: f64,
+    },
+    /// Multiplies the logical entries by a vector and everything elsewhere by zero: a mask with a scale.
+    MulPlain {
+        /// In the logical coordinates of the value.
+        vector: Vector,
+    },
+    /// Periodic(d) -> periodic(1): the sum of all entries, in every slot.
+    SumAll,
+    /// A non-linear function by its polynomial. Where the interval is not [-1, 1], its map takes one more level.
+    Polynomial(Arc<NonLinear>),
+    /// Subtracts `counts * f(at)`: entries known to have gone through `f` with the public argument `at` (unused tokens).
+    SubtractImage {
+        /// `f`.
+        function: Arc<NonLinear>,
+        /// Its argument.
+        at: f64,
+        /// How many, per logical entry.
+        counts: Vector,
+    },
+    /// Periodic -> spaced at a lane, garbage elsewhere.
+    ProductSpaced {
+        /// Rows as the input has entries; at most as many columns as there are slots.
+        matrix: Matrix,
+        /// The lane where the sums end.
+        lane: usize,
+    },
+    /// Repeated -> periodic.
+    ProductPeriodic {
+        /// Rows as the input has entries.
+        matrix: Matrix,
+    },
+    /// Spaced with zero elsewhere -> repeated.
+    Repeat,
+    /// Rotary embedding of a spaced value: `x[i] * cos[i] + x[i + half] * sin[i]`, zero elsewhere (the mask is fused in).
+    Rope {
+        /// Factors of the entry itself.
+        cos: Vector,
+        /// Factors of the entry half the width away, with the rotation's sign.
+        sin: Vector,
+    },
+    /// Masked spaced value [+ a cache's member] -> that member of the cache.
+    Append {
+        /// The cache's family.
+        family: Arc<str>,
+    },
+    /// Repeated query, key caches of groups 0, 1, ... -> scores; 0 for groups that are not given.
+    Scores(Heads),
+    /// Exponentials -> sum over tokens per head, at lane 0, garbage elsewhere.
+    SumTokens(Heads),
+    /// Exponentials, all value caches -> sum of weighted values, spaced at lane 0, garbage elsewhere.
+    WeightedValues(Heads),
+}
+
+impl Op {
+    /// Levels from the inputs (all at one level) to the output.
+    pub fn depth(&self) -> u32 {
+        match self {
+            Op::Input { .. }
+            | Op::Add
+            | Op::Sub
+            | Op::AddPlain { .. }
+            | Op::SumAll
+            | Op::SubtractImage { .. }
+            | Op::Repeat
+            | Op::Append { .. }
+            | Op::SumTokens(_) => 0,
+            Op::Mul
+            | Op::Square
+            | Op::MulPlain { .. }
+            | Op::ProductSpaced { .. }
+            | Op::ProductPeriodic { .. }
+            | Op::Rope { .. }
+            | Op::WeightedValues(_) => 1,
+            Op::Scores(heads) => 1 + u32::from(heads.groups() > 1),
+            Op::Polynomial(nonlinear) => polynomial_depth(&nonlinear.polynomial),
+        }
+    }
+
+    /// The operation's name in messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Op::Input { .. } => "input",
+            Op::Add => "add",
+            Op::Sub => "sub",
+            Op::Mul => "mul",
+            Op::Square => "square",
+            Op::AddPlain { .. } => "add plain",
+            Op::MulPlain { .. } => "mul plain",
+            Op::SumAll => "sum all",
+            Op::Polynomial(_) => "polynomial",
+            Op::SubtractImage { .. } => "subtract image",
+            Op::ProductSpaced { .. } => "product to spaced",
+            Op::ProductPeriodic { .. } => "product to periodic",
+            Op::Repeat => "repeat",
+            Op::Rope { .. } => "rotary embedding",
+            Op::Append { .. } => "append",
+            Op::Scores(_) => "scores",
+            Op::SumTokens(_) => "sum over tokens",
+            Op::WeightedValues(_) => "weighted values",
+        }
+    }
+
+    /// The family of the cache that this node is a member of.
+    pub fn cache_family(&self) -> Option<&Arc<str>> {
+        match self {
+            Op::Input {
+                source: Source::Cache { family },
+                ..
+            }
+            | Op::Append { family } => Some(family),
+            _ => None,
+        }
+    }
+}
