@@ -1,0 +1,93 @@
+//! What a backend must do.
+
+use crate::{Automorphism, BaseConversion, Poly, Tables};
+
+/// Which backend a ring computes with.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum BackendKind {
+    /// The fastest that runs here; the portable one if the environment has `TACITURN_BACKEND=portable`.
+    #[default]
+    Auto,
+    /// Plain Rust: readable, and the oracle that others are tested against.
+    Portable,
+    /// AVX-512 with the 52-bit multiplier (IFMA).
+    Avx512,
+}
+
+/// Operations on whole polynomials, all limbs in one call.
+///
+/// # Contract
+/// - [`Ring`](crate::Ring) has checked forms and bases before it calls.
+/// - Words come in canonical, in `[0, q)`, and must leave canonical. Inside an operation anything goes.
+/// - Results are a function of the inputs alone and equal word for word on all backends; [`BaseConversion`] defines the one
+///   approximate operation bit by bit.
+/// - "Superset rule": an operand's basis contains that of the polynomial written, whose limbs alone take part.
+/// - An `out` polynomial may hold old data; every word of it is written.
+pub trait Backend: Send + Sync {
+    /// For people and reports.
+    fn name(&self) -> &'static str;
+
+    /// Coefficient to evaluation form, in the order of [`exponent`](crate::exponent).
+    fn ntt(&self, tables: &Tables, a: &mut Poly);
+
+    /// Evaluation to coefficient form.
+    fn intt(&self, tables: &Tables, a: &mut Poly);
+
+    /// `a + b` by the superset rule.
+    fn add(&self, tables: &Tables, a: &mut Poly, b: &Poly);
+
+    /// `a + b` on the limbs of `b`, all of which `a` has; the others stay as they are.
+    fn add_to_limbs(&self, tables: &Tables, a: &mut Poly, b: &Poly);
+
+    /// `a - b` by the superset rule.
+    fn sub(&self, tables: &Tables, a: &mut Poly, b: &Poly);
+
+    /// `-a`.
+    fn neg(&self, tables: &Tables, a: &mut Poly);
+
+    /// Word by word `a·b` by the superset rule.
+    fn mul(&self, tables: &Tables, a: &mut Poly, b: &Poly);
+
+    /// Word by word `acc + a·b` by the superset rule.
+    fn mul_add(&self, tables: &Tables, acc: &mut Poly, a: &Poly, b: &Poly);
+
+    /// Word by word `a·b` by the superset rule.
+    fn mul_into(&self, tables: &Tables, out: &mut Poly, a: &Poly, b: &Poly);
+
+    /// Multiplies by constants: for each limb in order, one for its first and one for its second half.
+    fn scale(&self, tables: &Tables, a: &mut Poly, factors: &[[u64; 2]]);
+
+    /// Adds constants to every word: for each limb in order, one for its first and one for its second half.
+    fn shift(&self, tables: &Tables, a: &mut Poly, terms: &[[u64; 2]]);
+
+    /// `a(X^g)`, in either form, over the same basis.
+    fn automorphism(&self, tables: &Tables, out: &mut Poly, a: &Poly, map: &Automorphism);
+
+    /// Coefficient form: limbs that `a` has are copied, the others converted from all of `a`'s.
+    fn convert(&self, tables: &Tables, out: &mut Poly, a: &Poly, conversion: &BaseConversion);
+
+    /// Evaluation form: limbs of the digit (the conversion's source) are copied from `evaluation`, the others converted from
+    /// `coefficient`'s limbs of the digit and transformed.
+    fn extend_digit(
+        &self,
+        tables: &Tables,
+        out: &mut Poly,
+        coefficient: &Poly,
+        evaluation: &Poly,
+        conversion: &BaseConversion,
+    );
+
+    /// `out_c = sum over j of digits_j·keys_j.c`, with the digits mapped first if a map is given. At most 16 digits.
+    fn key_product(
+        &self,
+        tables: &Tables,
+        out: (&mut Poly, &mut Poly),
+        digits: &[Poly],
+        keys: &[(Poly, Poly)],
+        map: Option<&Automorphism>,
+    );
+
+    /// `(a - [a]_P)/P` on the limbs of `out`, where `P` is the product of the conversion's source and `[a]_P` the converted
+    /// remainder. Both forms; `out` has that of `a`.
+    fn mod_down(&self, tables: &Tables, out: &mut Poly, a: &Poly, conversion: &BaseConversion);
+}

@@ -1,0 +1,304 @@
+//! The CPU backends: per-limb kernels, spread over the limbs by rayon.
+
+use crate::{
+    Automorphism, Backend, BaseConversion, Basis, Form, Poly, Tables,
+    buffer::Buffer,
+    kernels::{Kernels, MAX_DIGITS},
+};
+use rayon::prelude::*;
+
+/// Below this many words an operation is not worth handing to other threads.
+const PARALLEL_WORDS: usize = 1 << 14;
+/// Coefficients that a base conversion handles at a time: all source rows of a block stay in the nearest cache.
+const BLOCK: usize = 512;
+
+/// A backend made of kernels.
+pub(crate) struct CpuBackend<K>(pub(crate) K);
+
+fn parallel(words: usize) -> bool {
+    words >= PARALLEL_WORDS && rayon::current_num_threads() > 1
+}
+
+/// Calls `f` with each limb's index, position and words.
+fn each_limb(a: &mut Poly, f: impl Fn(usize, usize, &mut [u64]) + Sync) {
+    let n = a.n;
+    let limbs: Vec<usize> = a.basis.iter().collect();
+    if parallel(a.data.len()) {
+        let chunks = a.data.par_chunks_exact_mut(n).enumerate();
+        chunks.for_each(|(position, words)| f(limbs[position], position, words));
+    } else {
+        for (position, words) in a.data.chunks_exact_mut(n).enumerate() {
+            f(limbs[position], position, words);
+        }
+    }
+}
+
+/// Calls `f` with each limb's index and words in both polynomials, which have one basis.
+fn each_limb_pair(a: &mut Poly, b: &mut Poly, f: impl Fn(usize, [&mut [u64]; 2]) + Sync) {
+    let n = a.n;
+    let limbs: Vec<usize> = a.basis.iter().collect();
+    if parallel(a.data.len()) {
+        let chunks = a
+            .data
+            .par_chunks_exact_mut(n)
+            .zip(b.data.par_chunks_exact_mut(n));
+        limbs
+            .par_iter()
+            .zip(chunks)
+            .for_each(|(&i, (a, b))| f(i, [a, b]));
+    } else {
+        let chunks = a.data.chunks_exact_mut(n).zip(b.data.chunks_exact_mut(n));
+        limbs
+            .iter()
+            .zip(chunks)
+            .for_each(|(&i, (a, b))| f(i, [a, b]));
+    }
+}
+
+/// The first half of a base conversion, shared by all its targets: for each block of coefficients one row per source limb
+/// and a row of quotients.
+struct Digits {
+    rows: Buffer,
+    block: usize,
+    sources: usize,
+}
+
+impl<K: Kernels> CpuBackend<K> {
+    /// Splits `a`'s limbs in the conversion's source, which are coefficients.
+    fn digits(&self, tables: &Tables, a: &Poly, conversion: &BaseConversion) -> Digits {
+        let block = BLOCK.min(a.n);
+        let sources = conversion.source().len();
+        let limbs: Vec<_> = conversion
+            .source()
+            .iter()
+            .map(|i| (tables.moduli()[i], a.limb(i)))
+            .collect();
+        let mut rows = Buffer::stale((sources + 1) * a.n);
+        let split = |(k, rows): (usize, &mut [u64])| {
+            let (ys, quotient) = rows.split_at_mut(sources * block);
+            quotient.fill(0);
+            for (i, y) in ys.chunks_exact_mut(block).enumerate() {
+                let (q, x) = (limbs[i].0, &limbs[i].1[k * block..(k + 1) * block]);
+                self.0.convert_source(
+                    q,
+                    y,
+                    quotient,
+                    x,
+                    conversion.inverses()[i],
+                    conversion.weights()[i],
+                );
+            }
+            self.0.convert_quotient(quotient);
+        };
+        let length = (sources + 1) * block;
+        if parallel(rows.len()) {
+            rows.par_chunks_exact_mut(length)
+                .enumerate()
+                .for_each(split);
+        } else {
+            rows.chunks_exact_mut(length).enumerate().for_each(split);
+        }
+        Digits {
+            rows,
+            block,
+            sources,
+        }
+    }
+
+    /// The second half, for target limb `i`.
+    fn gather(
+        &self,
+        tables: &Tables,
+        digits: &Digits,
+        conversion: &BaseConversion,
+        i: usize,
+        out: &mut [u64],
+    ) {
+        let rows = digits
+            .rows
+            .chunks_exact((digits.sources + 1) * digits.block);
+        for (out, rows) in out.chunks_exact_mut(digits.block).zip(rows) {
+            self.0
+                .convert_target(tables.moduli()[i], out, rows, conversion.target(i));
+        }
+    }
+
+    /// The coefficients of the named limbs.
+    fn coefficients(&self, tables: &Tables, a: &Poly, basis: Basis) -> Poly {
+        let mut out = Poly::stale(a.n, basis, Form::Coefficient);
+        each_limb(&mut out, |i, _, out| {
+            out.copy_from_slice(a.limb(i));
+            if a.form == Form::Evaluation {
+                self.0.intt(tables.ntt(i), out);
+            }
+        });
+        out
+    }
+}
+
+impl<K: Kernels> Backend for CpuBackend<K> {
+    fn name(&self) -> &'static str {
+        K::NAME
+    }
+
+    fn ntt(&self, tables: &Tables, a: &mut Poly) {
+        each_limb(a, |i, _, a| self.0.ntt(tables.ntt(i), a));
+        a.form = Form::Evaluation;
+    }
+
+    fn intt(&self, tables: &Tables, a: &mut Poly) {
+        each_limb(a, |i, _, a| self.0.intt(tables.ntt(i), a));
+        a.form = Form::Coefficient;
+    }
+
+    fn add(&self, tables: &Tables, a: &mut Poly, b: &Poly) {
+        each_limb(a, |i, _, a| self.0.add(tables.moduli()[i], a, b.limb(i)));
+    }
+
+    fn add_to_limbs(&self, tables: &Tables, a: &mut Poly, b: &Poly) {
+        each_limb(a, |i, _, a| {
+            if b.basis.contains(i) {
+                self.0.add(tables.moduli()[i], a, b.limb(i));
+            }
+        });
+    }
+
+    fn sub(&self, tables: &Tables, a: &mut Poly, b: &Poly) {
+        each_limb(a, |i, _, a| self.0.sub(tables.moduli()[i], a, b.limb(i)));
+    }
+
+    fn neg(&self, tables: &Tables, a: &mut Poly) {
+        each_limb(a, |i, _, a| self.0.neg(tables.moduli()[i], a));
+    }
+
+    fn mul(&self, tables: &Tables, a: &mut Poly, b: &Poly) {
+        each_limb(a, |i, _, a| self.0.mul(tables.moduli()[i], a, b.limb(i)));
+    }
+
+    fn mul_add(&self, tables: &Tables, acc: &mut Poly, a: &Poly, b: &Poly) {
+        each_limb(acc, |i, _, acc| {
+            self.0
+                .mul_add(tables.moduli()[i], acc, a.limb(i), b.limb(i))
+        });
+    }
+
+    fn mul_into(&self, tables: &Tables, out: &mut Poly, a: &Poly, b: &Poly) {
+        each_limb(out, |i, _, out| {
+            self.0
+                .mul_into(tables.moduli()[i], out, a.limb(i), b.limb(i))
+        });
+    }
+
+    fn scale(&self, tables: &Tables, a: &mut Poly, factors: &[[u64; 2]]) {
+        each_limb(a, |i, position, a| {
+            let half = a.len() / 2;
+            for (a, &factor) in a.chunks_exact_mut(half).zip(&factors[position]) {
+                self.0.scale(tables.moduli()[i], a, factor);
+            }
+        });
+    }
+
+    fn shift(&self, tables: &Tables, a: &mut Poly, terms: &[[u64; 2]]) {
+        each_limb(a, |i, position, a| {
+            let half = a.len() / 2;
+            for (a, &term) in a.chunks_exact_mut(half).zip(&terms[position]) {
+                self.0.shift(tables.moduli()[i], a, term);
+            }
+        });
+    }
+
+    fn automorphism(&self, tables: &Tables, out: &mut Poly, a: &Poly, map: &Automorphism) {
+        each_limb(out, |i, _, out| match a.form {
+            Form::Evaluation => self.0.automorphism(out, a.limb(i), map),
+            Form::Coefficient => {
+                let (q, mask) = (tables.moduli()[i], 2 * a.n as u64 - 1);
+                let mut to = 0;
+                for &coefficient in a.limb(i) {
+                    let position = to as usize % a.n;
+                    // X^N = -1.
+                    out[position] = if to as usize == position {
+                        coefficient
+                    } else {
+                        q.neg(coefficient)
+                    };
+                    to = (to + map.galois()) & mask;
+                }
+            }
+        });
+    }
+
+    fn convert(&self, tables: &Tables, out: &mut Poly, a: &Poly, conversion: &BaseConversion) {
+        let digits = self.digits(tables, a, conversion);
+        each_limb(out, |i, _, out| {
+            if a.basis.contains(i) {
+                out.copy_from_slice(a.limb(i));
+            } else {
+                self.gather(tables, &digits, conversion, i, out);
+            }
+        });
+    }
+
+    fn extend_digit(
+        &self,
+        tables: &Tables,
+        out: &mut Poly,
+        coefficient: &Poly,
+        evaluation: &Poly,
+        conversion: &BaseConversion,
+    ) {
+        let digits = self.digits(tables, coefficient, conversion);
+        each_limb(out, |i, _, out| {
+            if conversion.source().contains(i) {
+                out.copy_from_slice(evaluation.limb(i));
+            } else {
+                self.gather(tables, &digits, conversion, i, out);
+                self.0.ntt(tables.ntt(i), out);
+            }
+        });
+    }
+
+    fn key_product(
+        &self,
+        tables: &Tables,
+        out: (&mut Poly, &mut Poly),
+        digits: &[Poly],
+        keys: &[(Poly, Poly)],
+        map: Option<&Automorphism>,
+    ) {
+        const NONE: &[u64] = &[];
+        let count = digits.len().min(MAX_DIGITS);
+        each_limb_pair(out.0, out.1, |i, out| {
+            let mut digit_limbs = [NONE; MAX_DIGITS];
+            let mut key_limbs = [[NONE; 2]; MAX_DIGITS];
+            for (j, (digit, key)) in digits.iter().zip(keys).enumerate() {
+                digit_limbs[j] = digit.limb(i);
+                key_limbs[j] = [key.0.limb(i), key.1.limb(i)];
+            }
+            self.0.key_product(
+                tables.moduli()[i],
+                out,
+                &digit_limbs[..count],
+                &key_limbs[..count],
+                map,
+            );
+        });
+    }
+
+    fn mod_down(&self, tables: &Tables, out: &mut Poly, a: &Poly, conversion: &BaseConversion) {
+        let remainder = self.coefficients(tables, a, conversion.source());
+        let digits = self.digits(tables, &remainder, conversion);
+        drop(remainder);
+        each_limb(out, |i, _, out| {
+            self.gather(tables, &digits, conversion, i, out);
+            if a.form == Form::Evaluation {
+                self.0.ntt(tables.ntt(i), out);
+            }
+            self.0.sub_scale(
+                tables.moduli()[i],
+                out,
+                a.limb(i),
+                conversion.target(i).inverse,
+            );
+        });
+    }
+}

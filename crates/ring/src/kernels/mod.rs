@@ -1,0 +1,60 @@
+//! Operations on single limbs, as slices of words: what a CPU backend is made of.
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
+pub(crate) mod portable;
+
+use crate::{Automorphism, Modulus, conversion::Target, tables::NttTable};
+
+/// The most products that a key product sums before it reduces.
+pub(crate) const MAX_DIGITS: usize = 16;
+
+/// Kernels over one limb. Slices of one call have equal length, a multiple of eight. Words are canonical before and after.
+pub(crate) trait Kernels: Copy + Send + Sync + 'static {
+    const NAME: &'static str;
+
+    fn ntt(self, table: NttTable<'_>, a: &mut [u64]);
+    fn intt(self, table: NttTable<'_>, a: &mut [u64]);
+
+    fn add(self, q: Modulus, a: &mut [u64], b: &[u64]);
+    fn sub(self, q: Modulus, a: &mut [u64], b: &[u64]);
+    fn neg(self, q: Modulus, a: &mut [u64]);
+    fn mul(self, q: Modulus, a: &mut [u64], b: &[u64]);
+    fn mul_add(self, q: Modulus, acc: &mut [u64], a: &[u64], b: &[u64]);
+    fn mul_into(self, q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]);
+    /// `a·factor`, the factor canonical.
+    fn scale(self, q: Modulus, a: &mut [u64], factor: u64);
+    /// `a + term`, the term canonical.
+    fn shift(self, q: Modulus, a: &mut [u64], term: u64);
+    /// `out = (a - out)·factor`, the factor in Montgomery form.
+    fn sub_scale(self, q: Modulus, out: &mut [u64], a: &[u64], factor: u64);
+
+    /// Evaluation form.
+    fn automorphism(self, out: &mut [u64], a: &[u64], map: &Automorphism);
+
+    /// `out_c = sum of digits·keys_c`.
+    fn key_product(
+        self,
+        q: Modulus,
+        out: [&mut [u64]; 2],
+        digits: &[&[u64]],
+        keys: &[[&[u64]; 2]],
+        map: Option<&Automorphism>,
+    );
+
+    /// First half of a base conversion, for one source limb: `y = x·inverse` (the inverse in Montgomery form) and
+    /// `quotient += floor(y·weight / 2^52)`.
+    fn convert_source(
+        self,
+        q: Modulus,
+        y: &mut [u64],
+        quotient: &mut [u64],
+        x: &[u64],
+        inverse: u64,
+        weight: u64,
+    );
+    /// `quotient = floor((quotient + 2^31) / 2^32)`.
+    fn convert_quotient(self, quotient: &mut [u64]);
+    /// Second half, for one target limb. `ys` holds rows as long as `out`: those of all source limbs, then the quotient.
+    fn convert_target(self, p: Modulus, out: &mut [u64], ys: &[u64], target: &Target);
+}

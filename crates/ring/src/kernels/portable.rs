@@ -1,0 +1,183 @@
+//! Kernels in plain Rust: the reference for all others.
+
+use super::Kernels;
+use crate::{
+    Automorphism, Modulus, automorphism::LANES, conversion::Target, modulus::WORD, tables::NttTable,
+};
+
+/// Runs everywhere.
+#[derive(Copy, Clone)]
+pub(crate) struct Portable;
+
+impl Kernels for Portable {
+    const NAME: &'static str = "portable";
+
+    /// Cooley-Tukey with the powers of `psi` merged in: natural order in, bit-reversed order out.
+    ///
+    /// Words stay below `4q` between stages (Harvey, "Faster arithmetic for number-theoretic transforms", 2014).
+    fn ntt(self, table: NttTable<'_>, a: &mut [u64]) {
+        let NttTable { modulus, roots, .. } = table;
+        let two_q = 2 * modulus.value();
+        let (mut blocks, mut half) = (1, a.len() / 2);
+        while half > 0 {
+            for (block, &root) in a.chunks_exact_mut(2 * half).zip(&roots[blocks..]) {
+                let (low, high) = block.split_at_mut(half);
+                for (x, y) in low.iter_mut().zip(high) {
+                    let u = if *x >= two_q { *x - two_q } else { *x };
+                    let t = modulus.montgomery_mul_lazy(*y, root);
+                    *x = u + t;
+                    *y = u + two_q - t;
+                }
+            }
+            blocks *= 2;
+            half /= 2;
+        }
+        for x in a {
+            let u = if *x >= two_q { *x - two_q } else { *x };
+            *x = modulus.correct(u);
+        }
+    }
+
+    /// Gentleman-Sande, the mirror image: words stay below `2q`, and `1/N` goes into the last stage.
+    ///
+    /// `psi^-e = -psi^(N-e)`, so a stage's inverse powers are its forward powers read backwards, with the sign in the
+    /// difference.
+    fn intt(self, table: NttTable<'_>, a: &mut [u64]) {
+        let NttTable {
+            modulus,
+            roots,
+            last_inverse,
+        } = table;
+        let two_q = 2 * modulus.value();
+        let (mut blocks, mut half) = (a.len() / 2, 1);
+        while blocks > 1 {
+            for (block, &root) in a
+                .chunks_exact_mut(2 * half)
+                .zip(roots[blocks..2 * blocks].iter().rev())
+            {
+                let (low, high) = block.split_at_mut(half);
+                for (x, y) in low.iter_mut().zip(high) {
+                    let (u, v) = (*x, *y);
+                    *x = if u + v >= two_q { u + v - two_q } else { u + v };
+                    *y = modulus.montgomery_mul_lazy(v + two_q - u, root);
+                }
+            }
+            blocks /= 2;
+            half *= 2;
+        }
+        let (low, high) = a.split_at_mut(half);
+        for (x, y) in low.iter_mut().zip(high) {
+            let (u, v) = (*x, *y);
+            *x = modulus.montgomery_mul(u + v, last_inverse[0]);
+            *y = modulus.montgomery_mul(v + two_q - u, last_inverse[1]);
+        }
+    }
+
+    fn add(self, q: Modulus, a: &mut [u64], b: &[u64]) {
+        a.iter_mut().zip(b).for_each(|(a, &b)| *a = q.add(*a, b));
+    }
+
+    fn sub(self, q: Modulus, a: &mut [u64], b: &[u64]) {
+        a.iter_mut().zip(b).for_each(|(a, &b)| *a = q.sub(*a, b));
+    }
+
+    fn neg(self, q: Modulus, a: &mut [u64]) {
+        a.iter_mut().for_each(|a| *a = q.neg(*a));
+    }
+
+    fn mul(self, q: Modulus, a: &mut [u64], b: &[u64]) {
+        a.iter_mut().zip(b).for_each(|(a, &b)| *a = q.mul(*a, b));
+    }
+
+    fn mul_add(self, q: Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
+        acc.iter_mut()
+            .zip(a.iter().zip(b))
+            .for_each(|(acc, (&a, &b))| *acc = q.add(*acc, q.mul(a, b)));
+    }
+
+    fn mul_into(self, q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
+        out.iter_mut()
+            .zip(a.iter().zip(b))
+            .for_each(|(out, (&a, &b))| *out = q.mul(a, b));
+    }
+
+    fn scale(self, q: Modulus, a: &mut [u64], factor: u64) {
+        let factor = q.to_montgomery(factor);
+        a.iter_mut().for_each(|a| *a = q.montgomery_mul(*a, factor));
+    }
+
+    fn shift(self, q: Modulus, a: &mut [u64], term: u64) {
+        a.iter_mut().for_each(|a| *a = q.add(*a, term));
+    }
+
+    fn sub_scale(self, q: Modulus, out: &mut [u64], a: &[u64], factor: u64) {
+        out.iter_mut()
+            .zip(a)
+            .for_each(|(out, &a)| *out = q.montgomery_mul(q.sub(a, *out), factor));
+    }
+
+    fn automorphism(self, out: &mut [u64], a: &[u64], map: &Automorphism) {
+        for (out, (start, shuffle)) in out.chunks_exact_mut(LANES).zip(map.groups()) {
+            for (out, &lane) in out.iter_mut().zip(shuffle) {
+                *out = a[start + lane as usize];
+            }
+        }
+    }
+
+    fn key_product(
+        self,
+        q: Modulus,
+        out: [&mut [u64]; 2],
+        digits: &[&[u64]],
+        keys: &[[&[u64]; 2]],
+        map: Option<&Automorphism>,
+    ) {
+        let [out0, out1] = out;
+        for k in 0..out0.len() {
+            let source = map.map_or(k, |map| {
+                let (start, shuffle) = map.group(map.sources()[k / LANES]);
+                start + shuffle[k % LANES] as usize
+            });
+            let sum = |c: usize| -> u64 {
+                let sum: u128 = digits
+                    .iter()
+                    .zip(keys)
+                    .map(|(d, key)| d[source] as u128 * key[c][k] as u128)
+                    .sum();
+                // The reduction divides by 2^52; the product by 2^104 does so again, and takes both back.
+                q.montgomery_mul(q.montgomery_reduce(sum) % q.value(), q.r2())
+            };
+            (out0[k], out1[k]) = (sum(0), sum(1));
+        }
+    }
+
+    fn convert_source(
+        self,
+        q: Modulus,
+        y: &mut [u64],
+        quotient: &mut [u64],
+        x: &[u64],
+        inverse: u64,
+        weight: u64,
+    ) {
+        for ((y, r), &x) in y.iter_mut().zip(quotient).zip(x) {
+            *y = q.montgomery_mul(x, inverse);
+            *r += ((*y as u128 * weight as u128) >> WORD) as u64;
+        }
+    }
+
+    fn convert_quotient(self, quotient: &mut [u64]) {
+        quotient
+            .iter_mut()
+            .for_each(|r| *r = (*r + (1 << 31)) >> 32);
+    }
+
+    fn convert_target(self, p: Modulus, out: &mut [u64], ys: &[u64], target: &Target) {
+        let columns = out.len();
+        for (k, out) in out.iter_mut().enumerate() {
+            let terms = target.factors.iter().zip(ys[k..].iter().step_by(columns));
+            let sum: u128 = terms.map(|(&factor, &y)| factor as u128 * y as u128).sum();
+            *out = p.montgomery_reduce(sum) % p.value();
+        }
+    }
+}

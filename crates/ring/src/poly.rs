@@ -1,0 +1,107 @@
+//! RNS polynomials.
+
+use crate::{Basis, buffer::Buffer};
+use std::fmt;
+
+/// How a polynomial's words are to be read.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+pub enum Form {
+    /// Word `k` is the coefficient of `X^k`.
+    Coefficient,
+    /// Word `k` is the value at `psi^e(k)`, see [`exponent`](crate::exponent).
+    Evaluation,
+}
+
+/// A polynomial modulo a set of primes: one limb of `N` canonical residues per prime.
+///
+/// Limbs lie one after the other in ascending order of their index. The memory is recycled when the polynomial is dropped
+/// and keeps its contents until then reused: overwrite secrets first.
+#[derive(Clone)]
+pub struct Poly {
+    pub(crate) basis: Basis,
+    pub(crate) form: Form,
+    pub(crate) n: usize,
+    pub(crate) data: Buffer,
+}
+
+impl Poly {
+    /// A polynomial whose words may hold old data, for operations that write all of them.
+    pub(crate) fn stale(n: usize, basis: Basis, form: Form) -> Self {
+        Self {
+            basis,
+            form,
+            n,
+            data: Buffer::stale(n * basis.len()),
+        }
+    }
+
+    /// The primes that this polynomial is known modulo.
+    #[inline]
+    pub fn basis(&self) -> Basis {
+        self.basis
+    }
+
+    /// Coefficients or evaluations.
+    #[inline]
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The ring degree `N`: words per limb.
+    #[inline]
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// The residues modulo prime `i` of the ring. Contract: `i` is in the basis.
+    #[inline]
+    pub fn limb(&self, i: usize) -> &[u64] {
+        let at = self.position(i) * self.n;
+        &self.data[at..at + self.n]
+    }
+
+    /// The residues modulo prime `i` of the ring, which must stay canonical. Contract: `i` is in the basis.
+    #[inline]
+    pub fn limb_mut(&mut self, i: usize) -> &mut [u64] {
+        let at = self.position(i) * self.n;
+        &mut self.data[at..at + self.n]
+    }
+
+    /// All limbs, ascending, `N` words each.
+    pub fn words(&self) -> &[u64] {
+        &self.data
+    }
+
+    /// All limbs, ascending, `N` words each; they must stay canonical.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.data
+    }
+
+    fn position(&self, i: usize) -> usize {
+        assert!(
+            self.basis.contains(i),
+            "limb {i} is not in {:?}",
+            self.basis
+        );
+        self.basis.rank(i)
+    }
+}
+
+impl PartialEq for Poly {
+    fn eq(&self, other: &Self) -> bool {
+        self.basis == other.basis && self.form == other.form && self.data[..] == other.data[..]
+    }
+}
+
+impl Eq for Poly {}
+
+/// Shows the shape only: polynomials are long, and some are secret.
+impl fmt::Debug for Poly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Poly")
+            .field("n", &self.n)
+            .field("basis", &self.basis)
+            .field("form", &self.form)
+            .finish()
+    }
+}

@@ -1,0 +1,186 @@
+//! Operations between bases: the steps of key switching, rescaling and raising.
+
+use crate::{Automorphism, Basis, Form, Poly, Ring, kernels::MAX_DIGITS};
+
+impl Ring {
+    /// A copy of the named limbs. Contract: `a` has them.
+    pub fn restrict(&self, a: &Poly, basis: Basis) -> Poly {
+        assert!(
+            basis.is_subset(a.basis),
+            "restrict: expected limbs within {:?}, got {basis:?}",
+            a.basis
+        );
+        let mut out = Poly::stale(a.n, basis, a.form);
+        for i in basis.iter() {
+            out.limb_mut(i).copy_from_slice(a.limb(i));
+        }
+        out
+    }
+
+    /// Drops all limbs but the named ones, in place. Contract: `a` has them.
+    pub fn drop_limbs(&self, a: &mut Poly, keep: Basis) {
+        assert!(
+            keep.is_subset(a.basis),
+            "drop_limbs: expected limbs within {:?}, got {keep:?}",
+            a.basis
+        );
+        for (position, i) in keep.iter().enumerate() {
+            let from = a.basis.rank(i) * a.n;
+            if from != position * a.n {
+                a.data.copy_within(from..from + a.n, position * a.n);
+            }
+        }
+        a.basis = keep;
+        a.data.truncate(keep.len() * a.n);
+    }
+
+    /// Centred base conversion: with `Q` the product of `a`'s primes, takes each coefficient's representative in
+    /// `(-Q/2, Q/2)` to its residues modulo the primes in `to`; [`BaseConversion`](crate::BaseConversion) says how exactly.
+    /// Limbs that `a` has are copied. Contract: coefficient form, at least one limb.
+    pub fn convert(&self, a: &Poly, to: Basis) -> Poly {
+        self.check(a, Form::Coefficient, "convert");
+        self.check_basis(to, "convert");
+        assert!(!a.basis.is_empty(), "convert: expected at least one limb");
+        let mut out = Poly::stale(a.n, to, Form::Coefficient);
+        self.backend
+            .convert(&self.tables, &mut out, a, &self.conversion(a.basis));
+        out
+    }
+
+    /// ModRaise: the polynomial with `a`'s small coefficients over a larger basis. The same as [`convert`](Self::convert).
+    pub fn raise(&self, a: &Poly, to: Basis) -> Poly {
+        self.convert(a, to)
+    }
+
+    /// ModUp of one digit to evaluation form over `target`: limbs in `digit` are copied from `evaluation`, the others are
+    /// converted from the digit's limbs of `coefficient` and transformed. Cost: `|target ∖ digit|` transforms.
+    ///
+    /// Contract: both hold one polynomial, in coefficient and in evaluation form, at least over `digit` and over
+    /// `digit ∩ target`; the digit is not empty.
+    pub fn extend_digit(
+        &self,
+        coefficient: &Poly,
+        evaluation: &Poly,
+        digit: Basis,
+        target: Basis,
+    ) -> Poly {
+        self.check(coefficient, Form::Coefficient, "extend_digit");
+        self.check(evaluation, Form::Evaluation, "extend_digit");
+        self.check_basis(target, "extend_digit");
+        assert!(
+            !digit.is_empty(),
+            "extend_digit: expected at least one limb in the digit"
+        );
+        assert!(
+            digit.is_subset(coefficient.basis),
+            "extend_digit: {digit:?} is not within {:?}",
+            coefficient.basis
+        );
+        let copied = digit.intersection(target);
+        assert!(
+            copied.is_subset(evaluation.basis),
+            "extend_digit: {copied:?} is not within {:?}",
+            evaluation.basis
+        );
+        let mut out = Poly::stale(self.n(), target, Form::Evaluation);
+        self.backend.extend_digit(
+            &self.tables,
+            &mut out,
+            coefficient,
+            evaluation,
+            &self.conversion(digit),
+        );
+        out
+    }
+
+    /// `(sum of d_j·k_j.0, sum of d_j·k_j.1)` over `target`. Cost: `2·|digits|` products per limb.
+    ///
+    /// Contract: evaluation form, 1 to 16 digits, at least as many keys, all bases contain `target`.
+    pub fn key_product(
+        &self,
+        digits: &[Poly],
+        key: &[(Poly, Poly)],
+        target: Basis,
+    ) -> (Poly, Poly) {
+        self.key_product_with(digits, key, None, target)
+    }
+
+    /// [`key_product`](Self::key_product) with `d_j(X^galois)` for `d_j`: one decomposition serves many rotations (hoisting).
+    pub fn key_product_automorphism(
+        &self,
+        digits: &[Poly],
+        key: &[(Poly, Poly)],
+        galois: u64,
+        target: Basis,
+    ) -> (Poly, Poly) {
+        self.key_product_with(digits, key, Some(&self.automorphism_table(galois)), target)
+    }
+
+    fn key_product_with(
+        &self,
+        digits: &[Poly],
+        key: &[(Poly, Poly)],
+        map: Option<&Automorphism>,
+        target: Basis,
+    ) -> (Poly, Poly) {
+        let count = digits.len();
+        assert!(
+            (1..=MAX_DIGITS).contains(&count),
+            "key_product: expected 1 to {MAX_DIGITS} digits, got {count}"
+        );
+        assert!(
+            key.len() >= count,
+            "key_product: expected {count} keys, got {}",
+            key.len()
+        );
+        let mut out = (
+            Poly::stale(self.n(), target, Form::Evaluation),
+            Poly::stale(self.n(), target, Form::Evaluation),
+        );
+        for (digit, key) in digits.iter().zip(key) {
+            for operand in [digit, &key.0, &key.1] {
+                self.check_operand(&out.0, operand, "key_product");
+            }
+        }
+        self.backend.key_product(
+            &self.tables,
+            (&mut out.0, &mut out.1),
+            digits,
+            &key[..count],
+            map,
+        );
+        out
+    }
+
+    /// `round(a / P)` over the limbs not in `drop`, where `P` is the product of those in `drop`: one prime to rescale, the special
+    /// primes to finish a key switch, or both at once. Cost: `|drop|` inverse and `|rest|` forward transforms.
+    ///
+    /// Exactly `(a - r)/P` with `r` the [`convert`](Self::convert)ed residue of `a`. Contract: evaluation form; `a` has the limbs in
+    /// `drop`, which is not empty.
+    pub fn mod_down(&self, a: &Poly, drop: Basis) -> Poly {
+        self.check(a, Form::Evaluation, "mod_down");
+        self.mod_down_in_form(a, drop)
+    }
+
+    /// [`mod_down`](Self::mod_down) from and to coefficient form, without transforms.
+    pub fn mod_down_coeff(&self, a: &Poly, drop: Basis) -> Poly {
+        self.check(a, Form::Coefficient, "mod_down_coeff");
+        self.mod_down_in_form(a, drop)
+    }
+
+    fn mod_down_in_form(&self, a: &Poly, drop: Basis) -> Poly {
+        assert!(
+            !drop.is_empty(),
+            "mod_down: expected at least one limb to drop"
+        );
+        assert!(
+            drop.is_subset(a.basis),
+            "mod_down: expected limbs within {:?}, got {drop:?}",
+            a.basis
+        );
+        let mut out = Poly::stale(a.n, a.basis.difference(drop), a.form);
+        self.backend
+            .mod_down(&self.tables, &mut out, a, &self.conversion(drop));
+        out
+    }
+}

@@ -1,0 +1,114 @@
+//! Polynomials from integers and from seeds.
+
+use super::*;
+
+#[test]
+fn signed_integers_become_residues() {
+    for ring in rings(4, 6) {
+        let edges = [
+            0,
+            1,
+            -1,
+            i64::MAX,
+            i64::MIN,
+            1 << 32,
+            -(1 << 33),
+            1 << 50,
+            -(1 << 50),
+            77,
+            -77,
+            1 << 62,
+            5,
+            6,
+            7,
+            8,
+        ];
+        let basis = Basis::single(0).with(1).with(4);
+        let a = ring.from_signed(&edges, basis);
+        let wide: Vec<i128> = edges.iter().map(|&x| x as i128 * (1 << 60) + 1).collect();
+        let b = ring.from_signed_i128(&wide, basis);
+        for i in basis.iter() {
+            let q = ring.moduli()[i].value() as i128;
+            for k in 0..16 {
+                assert_eq!(a.limb(i)[k] as i128, (edges[k] as i128).rem_euclid(q));
+                assert_eq!(b.limb(i)[k] as i128, wide[k].rem_euclid(q));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_seed_expands_alike_for_every_subset() {
+    let seed = [9; 32];
+    let expansions: Vec<Poly> = rings(12, 6)
+        .iter()
+        .map(|ring| ring.uniform(&seed, Basis::range(0..6)))
+        .collect();
+    assert!(expansions.iter().all(|a| *a == expansions[0]));
+    for ring in rings(12, 6) {
+        let some = Basis::single(2).with(5);
+        assert!(ring.uniform(&seed, some) == ring.restrict(&expansions[0], some));
+        assert!(ring.uniform(&[8; 32], some) != ring.uniform(&seed, some));
+    }
+}
+
+#[test]
+fn uniform_residues_fill_their_range() {
+    let ring = &rings(14, 6)[0];
+    let a = ring.uniform(&[1; 32], ring.full_basis());
+    for (i, modulus) in ring.moduli().iter().enumerate() {
+        let (q, mut cells) = (modulus.value(), [0i64; 16]);
+        for &word in a.limb(i) {
+            assert!(word < q);
+            cells[(word as u128 * 16 / q as u128) as usize] += 1;
+        }
+        let expected = ring.n() as f64 / 16.0;
+        let statistic: f64 = cells
+            .iter()
+            .map(|&c| (c as f64 - expected).powi(2) / expected)
+            .sum();
+        // Fifteen degrees of freedom: 45 has probability 10^-4.
+        assert!(statistic < 45.0, "limb {i}: {statistic}");
+    }
+}
+
+#[test]
+fn wrong_rings_are_refused() {
+    let good = primes(10, 2);
+    assert!(matches!(
+        Ring::new(3, &good),
+        Err(RingError::Degree { got: 3 })
+    ));
+    assert!(matches!(
+        Ring::new(18, &good),
+        Err(RingError::Degree { got: 18 })
+    ));
+    assert!(matches!(
+        Ring::new(10, &[]),
+        Err(RingError::ModuliCount { got: 0 })
+    ));
+    assert!(matches!(
+        Ring::new(10, &[good[0], good[0]]),
+        Err(RingError::Duplicate { .. })
+    ));
+    assert!(matches!(
+        Ring::new(10, &[(1 << 40) + 15]),
+        Err(RingError::NotPrime { .. } | RingError::NoRootOfUnity { .. })
+    ));
+    let only_for_small = primes_near(2f64.powi(40), 4, 20, &[]).unwrap();
+    assert!(matches!(
+        Ring::new(17, &only_for_small),
+        Err(RingError::NoRootOfUnity { .. })
+    ));
+}
+
+#[test]
+fn degree_2_17_works() {
+    for ring in rings(17, 1) {
+        let a = Random(20).poly(&ring, ring.full_basis(), Form::Coefficient);
+        let mut b = a.clone();
+        ring.ntt(&mut b);
+        ring.intt(&mut b);
+        assert!(a == b);
+    }
+}

@@ -1,0 +1,71 @@
+//! Digit extension and key products.
+
+use super::*;
+
+#[test]
+fn a_digit_extends_like_a_conversion() {
+    for log_n in [4, 10] {
+        for ring in rings(log_n, 12) {
+            let have = Basis::range(0..7).without(4);
+            let coefficient = Random(14).poly(&ring, have, Form::Coefficient);
+            let mut evaluation = coefficient.clone();
+            ring.ntt(&mut evaluation);
+            for digit in [
+                Basis::range(0..3),
+                Basis::single(3).with(5),
+                Basis::single(6),
+            ] {
+                let target = have.union(Basis::range(7..12)).without(1);
+                let extended = ring.extend_digit(&coefficient, &evaluation, digit, target);
+                let mut expected = ring.convert(&ring.restrict(&coefficient, digit), target);
+                ring.ntt(&mut expected);
+                assert!(extended == expected, "{} {digit:?}", ring.backend_name());
+            }
+        }
+    }
+}
+
+#[test]
+fn key_products_sum_up_to_sixteen_digits() {
+    for log_n in [4, 9] {
+        for ring in rings(log_n, 8) {
+            let (wide, target) = (Basis::range(0..8), Basis::range(1..7).without(3));
+            for count in [1, 2, 3, 7, 12, 16] {
+                let mut random = Random(15 + count as u64);
+                let digits: Vec<Poly> = (0..count)
+                    .map(|_| random.poly(&ring, wide.without(7), Form::Evaluation))
+                    .collect();
+                let mut poly = || random.poly(&ring, wide, Form::Evaluation);
+                let key: Vec<(Poly, Poly)> = (0..count + 1).map(|_| (poly(), poly())).collect();
+                check(&ring, &digits, &key, target);
+                let digits = vec![all_largest(&ring, wide, Form::Evaluation); count];
+                let key = vec![(digits[0].clone(), digits[0].clone()); count];
+                check(&ring, &digits, &key, target);
+            }
+        }
+    }
+}
+
+fn check(ring: &Ring, digits: &[Poly], key: &[(Poly, Poly)], target: Basis) {
+    for galois in [None, Some(5), Some(2 * ring.n() as u64 - 1)] {
+        let mut expected = [
+            ring.zero(target, Form::Evaluation),
+            ring.zero(target, Form::Evaluation),
+        ];
+        for (digit, key) in digits.iter().zip(key) {
+            let digit = galois.map_or_else(|| digit.clone(), |g| ring.automorphism(digit, g));
+            ring.mul_add_assign(&mut expected[0], &digit, &key.0);
+            ring.mul_add_assign(&mut expected[1], &digit, &key.1);
+        }
+        let got = match galois {
+            None => ring.key_product(digits, key, target),
+            Some(g) => ring.key_product_automorphism(digits, key, g, target),
+        };
+        assert!(
+            got.0 == expected[0] && got.1 == expected[1],
+            "{} {} digits",
+            ring.backend_name(),
+            digits.len()
+        );
+    }
+}
