@@ -13,13 +13,17 @@ pub const CALIBRATION_VERSION: u32 = 1;
 #[non_exhaustive]
 pub enum CalibrationError {
     /// The table has another version.
-    #[error("calibration table: expected version {CALIBRATION_VERSION}, got {got}; calibrate the model again")]
+    #[error(
+        "calibration table: expected version {CALIBRATION_VERSION}, got {got}; calibrate the model again"
+    )]
     Version {
         /// Version found.
         got: u32,
     },
     /// The table was made for other weights.
-    #[error("calibration table: expected one for model {expected}, got one for {got}; calibrate the model again")]
+    #[error(
+        "calibration table: expected one for model {expected}, got one for {got}; calibrate the model again"
+    )]
     Model {
         /// Hash of the model at hand.
         expected: String,
@@ -27,13 +31,17 @@ pub enum CalibrationError {
         got: String,
     },
     /// A site is not in the table.
-    #[error("calibration table: expected an entry for `{site}`, got nothing; calibrate the model again")]
+    #[error(
+        "calibration table: expected an entry for `{site}`, got nothing; calibrate the model again"
+    )]
     Missing {
         /// Name of the site or constant.
         site: String,
     },
     /// An entry makes no sense.
-    #[error("calibration table: `{site}`: expected finite values with min <= max for each head, got {got}")]
+    #[error(
+        "calibration table: `{site}`: expected finite values with min <= max for each head, got {got}"
+    )]
     Entry {
         /// Name of the site or constant.
         site: String,
@@ -75,8 +83,17 @@ impl SiteRange {
     }
 
     fn from_ends(min: Vec<f64>, max: Vec<f64>, margin: f64, samples: u64) -> Self {
-        let bound = min.iter().chain(&max).fold(0.0, |bound: f64, v| bound.max(v.abs()));
-        Self { min, max, margin, samples, bound }
+        let bound = min
+            .iter()
+            .chain(&max)
+            .fold(0.0, |bound: f64, v| bound.max(v.abs()));
+        Self {
+            min,
+            max,
+            margin,
+            samples,
+            bound,
+        }
     }
 
     /// Lowest lower end.
@@ -92,18 +109,26 @@ impl SiteRange {
     /// What is wrong with the range, if anything.
     fn defect(&self) -> Option<String> {
         if self.min.is_empty() || self.min.len() != self.max.len() {
-            return Some(format!("{} lower and {} upper ends", self.min.len(), self.max.len()));
+            return Some(format!(
+                "{} lower and {} upper ends",
+                self.min.len(),
+                self.max.len()
+            ));
         }
         let ends = self.min.iter().zip(&self.max);
         // Written so that a NaN is a defect as well.
-        if let Some((min, max)) = ends.into_iter().find(|(min, max)| !(min <= max && (*max - *min).is_finite())) {
+        if let Some((min, max)) = ends
+            .into_iter()
+            .find(|(min, max)| !(min <= max && (*max - *min).is_finite()))
+        {
             return Some(format!("[{min}, {max}]"));
         }
         if !(self.margin >= 0.0 && self.margin.is_finite()) {
             return Some(format!("margin {}", self.margin));
         }
         let needed = self.low().abs().max(self.high().abs());
-        (!(self.bound >= needed && self.bound.is_finite())).then(|| format!("bound {} below {needed}", self.bound))
+        (!(self.bound >= needed && self.bound.is_finite()))
+            .then(|| format!("bound {} below {needed}", self.bound))
     }
 }
 
@@ -130,16 +155,25 @@ impl Calibration {
             return Err(CalibrationError::Version { got: self.version });
         }
         if self.model_hash != model_hash {
-            return Err(CalibrationError::Model { expected: model_hash.into(), got: self.model_hash.clone() });
+            return Err(CalibrationError::Model {
+                expected: model_hash.into(),
+                got: self.model_hash.clone(),
+            });
         }
         for (site, range) in &self.sites {
             if let Some(got) = range.defect() {
-                return Err(CalibrationError::Entry { site: site.clone(), got });
+                return Err(CalibrationError::Entry {
+                    site: site.clone(),
+                    got,
+                });
             }
         }
         for (name, values) in &self.constants {
             if let Some(bad) = values.iter().find(|v| !v.is_finite()) {
-                return Err(CalibrationError::Entry { site: name.clone(), got: bad.to_string() });
+                return Err(CalibrationError::Entry {
+                    site: name.clone(),
+                    got: bad.to_string(),
+                });
             }
         }
         Ok(())
@@ -147,15 +181,23 @@ impl Calibration {
 
     /// The range of a site.
     pub fn site(&self, name: &str) -> Result<&SiteRange, CalibrationError> {
-        self.sites.get(name).ok_or_else(|| CalibrationError::Missing { site: name.into() })
+        self.sites
+            .get(name)
+            .ok_or_else(|| CalibrationError::Missing { site: name.into() })
     }
 
     /// A constant of `length` values.
     pub fn constant(&self, name: &str, length: usize) -> Result<&[f64], CalibrationError> {
-        let values = self.constants.get(name).ok_or_else(|| CalibrationError::Missing { site: name.into() })?;
+        let values = self
+            .constants
+            .get(name)
+            .ok_or_else(|| CalibrationError::Missing { site: name.into() })?;
         if values.len() != length {
             let got = format!("{} values instead of {length}", values.len());
-            return Err(CalibrationError::Entry { site: name.into(), got });
+            return Err(CalibrationError::Entry {
+                site: name.into(),
+                got,
+            });
         }
         Ok(values)
     }
@@ -167,7 +209,10 @@ mod tests {
 
     fn table() -> Calibration {
         let sites = [
-            ("a".to_owned(), SiteRange::signed(&[-1.0, 0.0], &[1.0, 4.0], 0.25, 10)),
+            (
+                "a".to_owned(),
+                SiteRange::signed(&[-1.0, 0.0], &[1.0, 4.0], 0.25, 10),
+            ),
             ("b".to_owned(), SiteRange::positive(&[0.5], &[2.0], 1.0, 10)),
         ];
         Calibration {
@@ -183,7 +228,10 @@ mod tests {
     fn margins_widen_each_kind_its_own_way() {
         let table = table();
         let a = table.site("a").unwrap();
-        assert_eq!((a.min.as_slice(), a.max.as_slice(), a.bound), (&[-1.5, -1.0][..], &[1.5, 5.0][..], 5.0));
+        assert_eq!(
+            (a.min.as_slice(), a.max.as_slice(), a.bound),
+            (&[-1.5, -1.0][..], &[1.5, 5.0][..], 5.0)
+        );
         let b = table.site("b").unwrap();
         assert_eq!((b.low(), b.high()), (0.25, 4.0));
         table.check("h").unwrap();
@@ -191,10 +239,26 @@ mod tests {
 
     #[test]
     fn a_table_for_anything_else_is_refused() {
-        assert!(matches!(table().check("other"), Err(CalibrationError::Model { .. })));
-        assert!(matches!(Calibration { version: 9, ..table() }.check("h"), Err(CalibrationError::Version { got: 9 })));
-        assert!(matches!(table().site("c"), Err(CalibrationError::Missing { .. })));
-        assert!(matches!(table().constant("beta", 3), Err(CalibrationError::Entry { .. })));
+        assert!(matches!(
+            table().check("other"),
+            Err(CalibrationError::Model { .. })
+        ));
+        assert!(matches!(
+            Calibration {
+                version: 9,
+                ..table()
+            }
+            .check("h"),
+            Err(CalibrationError::Version { got: 9 })
+        ));
+        assert!(matches!(
+            table().site("c"),
+            Err(CalibrationError::Missing { .. })
+        ));
+        assert!(matches!(
+            table().constant("beta", 3),
+            Err(CalibrationError::Entry { .. })
+        ));
         type Spoil = fn(&mut SiteRange);
         let spoils: [Spoil; 6] = [
             |r| r.min[0] = f64::NAN,
@@ -207,7 +271,10 @@ mod tests {
         for spoil in spoils {
             let mut bad = table();
             spoil(bad.sites.get_mut("a").unwrap());
-            assert!(matches!(bad.check("h"), Err(CalibrationError::Entry { .. })));
+            assert!(matches!(
+                bad.check("h"),
+                Err(CalibrationError::Entry { .. })
+            ));
         }
     }
 }

@@ -85,13 +85,24 @@ impl Checkpoint {
         let config = Gpt2Config::load(&folder.join("config.json"))?;
         let (mut tensors, hash) = Tensors::load(folder)?;
         let weights = take_weights(&config, &mut tensors)?;
-        Ok(Self { config, weights, hash })
+        Ok(Self {
+            config,
+            weights,
+            hash,
+        })
     }
 }
 
 fn take_weights(config: &Gpt2Config, tensors: &mut Tensors) -> Result<Gpt2Weights, ModelError> {
     let (d, hidden) = (config.width, config.hidden);
-    let mut source = Source { prefix: if tensors.contains("transformer.wte.weight") { "transformer." } else { "" }, tensors };
+    let mut source = Source {
+        prefix: if tensors.contains("transformer.wte.weight") {
+            "transformer."
+        } else {
+            ""
+        },
+        tensors,
+    };
     let tokens = source.matrix("wte.weight", config.vocabulary, d)?;
     let positions = source.matrix("wpe.weight", config.positions, d)?;
     let blocks = (0..config.layers)
@@ -110,7 +121,11 @@ fn take_weights(config: &Gpt2Config, tensors: &mut Tensors) -> Result<Gpt2Weight
     let final_norm = source.norm("ln_f", d)?;
     let head = match source.tensors.take("lm_head.weight") {
         // The head never carries the prefix: it sits beside the transformer.
-        Some(head) => Some(shaped("lm_head.weight".into(), head, &[config.vocabulary, d])?),
+        Some(head) => Some(shaped(
+            "lm_head.weight".into(),
+            head,
+            &[config.vocabulary, d],
+        )?),
         None if config.tied_head => None,
         None => {
             return Err(ModelError::Tensor {
@@ -131,11 +146,20 @@ fn take_weights(config: &Gpt2Config, tensors: &mut Tensors) -> Result<Gpt2Weight
     if let Some(name) = source.tensors.first_name() {
         return Err(ModelError::Tensor {
             name: name.into(),
-            expected: format!("only the tensors of a GPT-2 model with {} layers", config.layers),
+            expected: format!(
+                "only the tensors of a GPT-2 model with {} layers",
+                config.layers
+            ),
             got: "one more".into(),
         });
     }
-    Ok(Gpt2Weights { tokens, positions, blocks, final_norm, head: head.filter(|_| !config.tied_head) })
+    Ok(Gpt2Weights {
+        tokens,
+        positions,
+        blocks,
+        final_norm,
+        head: head.filter(|_| !config.tied_head),
+    })
 }
 
 /// Takes tensors by name, under the prefix that the checkpoint uses.
@@ -160,25 +184,47 @@ impl Source<'_> {
     }
 
     fn vector(&mut self, name: &str, length: usize) -> Result<Vec<f64>, ModelError> {
-        Ok(self.take(name, &[length])?.into_iter().map(f64::from).collect())
+        Ok(self
+            .take(name, &[length])?
+            .into_iter()
+            .map(f64::from)
+            .collect())
     }
 
     fn norm(&mut self, name: &str, width: usize) -> Result<NormWeights, ModelError> {
         let gamma = self.vector(&format!("{name}.weight"), width)?;
-        Ok(NormWeights { gamma, beta: self.vector(&format!("{name}.bias"), width)? })
+        Ok(NormWeights {
+            gamma,
+            beta: self.vector(&format!("{name}.bias"), width)?,
+        })
     }
 
     /// GPT-2 stores its projections as `Conv1D`: input width x output width.
-    fn linear(&mut self, name: &str, rows: usize, cols: usize) -> Result<LinearWeights, ModelError> {
+    fn linear(
+        &mut self,
+        name: &str,
+        rows: usize,
+        cols: usize,
+    ) -> Result<LinearWeights, ModelError> {
         let weight = self.matrix(&format!("{name}.weight"), rows, cols)?;
-        Ok(LinearWeights { weight, bias: self.vector(&format!("{name}.bias"), cols)? })
+        Ok(LinearWeights {
+            weight,
+            bias: self.vector(&format!("{name}.bias"), cols)?,
+        })
     }
 }
 
 fn shaped(name: String, tensor: Tensor, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
     if tensor.shape != shape {
-        let (expected, got) = (format!("shape {shape:?}"), format!("shape {:?}", tensor.shape));
-        return Err(ModelError::Tensor { name, expected, got });
+        let (expected, got) = (
+            format!("shape {shape:?}"),
+            format!("shape {:?}", tensor.shape),
+        );
+        return Err(ModelError::Tensor {
+            name,
+            expected,
+            got,
+        });
     }
     if let Some(at) = tensor.data.iter().position(|v| !v.is_finite()) {
         return Err(ModelError::Tensor {

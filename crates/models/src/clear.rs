@@ -55,7 +55,10 @@ impl<'a> ClearModel<'a> {
 
     /// An empty cache.
     pub fn cache(&self) -> ClearCache {
-        ClearCache { layers: vec![LayerCache::default(); self.config().layers], position: 0 }
+        ClearCache {
+            layers: vec![LayerCache::default(); self.config().layers],
+            position: 0,
+        }
     }
 
     /// Processes one token and returns the logits of the next.
@@ -72,44 +75,77 @@ impl<'a> ClearModel<'a> {
     ) -> Result<Vec<f64>, ModelError> {
         let (config, weights) = (self.config(), &self.checkpoint.weights);
         if token as usize >= config.vocabulary {
-            return Err(ModelError::Token { token, vocabulary: config.vocabulary });
+            return Err(ModelError::Token {
+                token,
+                vocabulary: config.vocabulary,
+            });
         }
         let position = cache.position;
         if position >= config.positions {
-            return Err(ModelError::ContextFull { position, context: config.positions });
+            return Err(ModelError::ContextFull {
+                position,
+                context: config.positions,
+            });
         }
-        let embeddings = weights.tokens.row(token as usize).iter().zip(weights.positions.row(position));
-        let mut x: Vec<f64> = embeddings.map(|(&t, &p)| f64::from(t) + f64::from(p)).collect();
+        let embeddings = weights
+            .tokens
+            .row(token as usize)
+            .iter()
+            .zip(weights.positions.row(position));
+        let mut x: Vec<f64> = embeddings
+            .map(|(&t, &p)| f64::from(t) + f64::from(p))
+            .collect();
         observer.observe(Site::Embedding, &centred(&x));
         for (layer, block) in weights.blocks.iter().enumerate() {
             let input = self.norm(&x, &block.norm1, Site::Norm1Variance(layer), observer);
             let qkv = block.qkv.weight.affine(&input, &block.qkv.bias);
             let mix = self.attention(layer, &qkv, &mut cache.layers[layer], observer);
-            add(&mut x, &block.output.weight.affine(&mix, &block.output.bias));
+            add(
+                &mut x,
+                &block.output.weight.affine(&mix, &block.output.bias),
+            );
             observer.observe(Site::ResidualMiddle(layer), &centred(&x));
 
             let input = self.norm(&x, &block.norm2, Site::Norm2Variance(layer), observer);
             let mut hidden = block.up.weight.affine(&input, &block.up.bias);
             observer.observe(Site::Hidden(layer), &hidden);
-            hidden.iter_mut().for_each(|h| *h = config.activation.apply(*h));
+            hidden
+                .iter_mut()
+                .for_each(|h| *h = config.activation.apply(*h));
             add(&mut x, &block.down.weight.affine(&hidden, &block.down.bias));
             observer.observe(Site::Residual(layer), &centred(&x));
         }
         cache.position += 1;
         let output = self.norm(&x, &weights.final_norm, Site::FinalVariance, observer);
         let head = weights.head_rows();
-        let logits: Vec<f64> = (0..config.vocabulary).map(|id| dot_f32(&output, head.row(id))).collect();
+        let logits: Vec<f64> = (0..config.vocabulary)
+            .map(|id| dot_f32(&output, head.row(id)))
+            .collect();
         observer.observe(Site::Logits, &logits);
         Ok(logits)
     }
 
     /// Attention of one token to itself and everything before it; appends its key and value.
-    fn attention(&self, layer: usize, qkv: &[f64], cache: &mut LayerCache, observer: &mut dyn Observer) -> Vec<f64> {
-        let (d, heads, channels) = (self.config().width, self.config().heads, self.config().head_width());
+    fn attention(
+        &self,
+        layer: usize,
+        qkv: &[f64],
+        cache: &mut LayerCache,
+        observer: &mut dyn Observer,
+    ) -> Vec<f64> {
+        let (d, heads, channels) = (
+            self.config().width,
+            self.config().heads,
+            self.config().head_width(),
+        );
         let scale = 1.0 / (channels as f64).sqrt();
         let queries: Vec<f64> = qkv[..d].iter().map(|q| q * scale).collect();
         let (key, value) = (&qkv[d..2 * d], &qkv[2 * d..]);
-        for (site, values) in [(Site::Queries(layer), &queries[..]), (Site::Keys(layer), key), (Site::Values(layer), value)] {
+        for (site, values) in [
+            (Site::Queries(layer), &queries[..]),
+            (Site::Keys(layer), key),
+            (Site::Values(layer), value),
+        ] {
             observer.observe(site, values);
         }
         cache.keys.push(key.to_vec());
@@ -119,7 +155,12 @@ impl<'a> ClearModel<'a> {
         let mut scores = Vec::with_capacity(heads * tokens);
         for head in 0..heads {
             let lanes = head * channels..(head + 1) * channels;
-            scores.extend(cache.keys.iter().map(|key| dot(&queries[lanes.clone()], &key[lanes.clone()])));
+            scores.extend(
+                cache
+                    .keys
+                    .iter()
+                    .map(|key| dot(&queries[lanes.clone()], &key[lanes.clone()])),
+            );
         }
         observer.observe(Site::Scores(layer), &scores);
         let sums: Vec<f64> = scores.chunks(tokens).map(log_sum_exp).collect();
@@ -139,13 +180,21 @@ impl<'a> ClearModel<'a> {
         mix
     }
 
-    fn norm(&self, x: &[f64], weights: &NormWeights, site: Site, observer: &mut dyn Observer) -> Vec<f64> {
+    fn norm(
+        &self,
+        x: &[f64],
+        weights: &NormWeights,
+        site: Site,
+        observer: &mut dyn Observer,
+    ) -> Vec<f64> {
         let centred = centred(x);
         let variance = dot(&centred, &centred) / x.len() as f64 + self.config().epsilon;
         observer.observe(site, &[variance]);
         let inverse = 1.0 / variance.sqrt();
         let scaled = centred.iter().zip(&weights.gamma).zip(&weights.beta);
-        scaled.map(|((c, gamma), beta)| c * inverse * gamma + beta).collect()
+        scaled
+            .map(|((c, gamma), beta)| c * inverse * gamma + beta)
+            .collect()
     }
 }
 

@@ -89,8 +89,10 @@ impl Gpt2Config {
 
     /// Checks the bytes of a `config.json`; `path` appears in errors only.
     pub fn parse(json: &[u8], path: &Path) -> Result<Self, ModelError> {
-        let raw: RawConfig =
-            serde_json::from_slice(json).map_err(|source| ModelError::Json { path: path.into(), source })?;
+        let raw: RawConfig = serde_json::from_slice(json).map_err(|source| ModelError::Json {
+            path: path.into(),
+            source,
+        })?;
         let bad = |field, expected: &str, got: String| ModelError::Config {
             path: path.into(),
             field,
@@ -104,8 +106,16 @@ impl Gpt2Config {
         }
         let size = |field, value: Option<u64>, limit: u64| match value {
             Some(n) if (1..=limit).contains(&n) => Ok(n as usize),
-            Some(n) => Err(bad(field, &format!("a size from 1 to {limit}"), n.to_string())),
-            None => Err(bad(field, &format!("a size from 1 to {limit}"), "nothing".into())),
+            Some(n) => Err(bad(
+                field,
+                &format!("a size from 1 to {limit}"),
+                n.to_string(),
+            )),
+            None => Err(bad(
+                field,
+                &format!("a size from 1 to {limit}"),
+                "nothing".into(),
+            )),
         };
         let width = size("n_embd", raw.n_embd, 1 << 16)?;
         let layers = size("n_layer", raw.n_layer, 1 << 10)?;
@@ -114,20 +124,38 @@ impl Gpt2Config {
         let positions = size("n_positions", raw.n_positions, 1 << 20)?;
         let vocabulary = size("vocab_size", raw.vocab_size, 1 << 22)?;
         if !width.is_multiple_of(heads) {
-            return Err(bad("n_head", &format!("a divisor of n_embd = {width}"), heads.to_string()));
+            return Err(bad(
+                "n_head",
+                &format!("a divisor of n_embd = {width}"),
+                heads.to_string(),
+            ));
         }
         let activation = match raw.activation_function.as_deref().unwrap_or("gelu_new") {
             "gelu_new" | "gelu_pytorch_tanh" => Activation::GeluTanh,
             "gelu" => Activation::GeluErf,
-            other => return Err(bad("activation_function", "`gelu_new` or `gelu`", format!("`{other}`"))),
+            other => {
+                return Err(bad(
+                    "activation_function",
+                    "`gelu_new` or `gelu`",
+                    format!("`{other}`"),
+                ));
+            }
         };
         let epsilon = raw.layer_norm_epsilon.unwrap_or(1e-5);
         if !(epsilon > 0.0 && epsilon < 1.0) {
-            return Err(bad("layer_norm_epsilon", "a number between 0 and 1", epsilon.to_string()));
+            return Err(bad(
+                "layer_norm_epsilon",
+                "a number between 0 and 1",
+                epsilon.to_string(),
+            ));
         }
         for (field, value, needed) in [
             ("scale_attn_weights", raw.scale_attn_weights, true),
-            ("scale_attn_by_inverse_layer_idx", raw.scale_attn_by_inverse_layer_idx, false),
+            (
+                "scale_attn_by_inverse_layer_idx",
+                raw.scale_attn_by_inverse_layer_idx,
+                false,
+            ),
             ("add_cross_attention", raw.add_cross_attention, false),
         ] {
             if let Some(value) = value.filter(|&v| v != needed) {
@@ -136,9 +164,15 @@ impl Gpt2Config {
         }
         let token = |field, id: u64| match u32::try_from(id) {
             Ok(id) if (id as usize) < vocabulary => Ok(id),
-            _ => Err(bad(field, &format!("an id below vocab_size = {vocabulary}"), id.to_string())),
+            _ => Err(bad(
+                field,
+                &format!("an id below vocab_size = {vocabulary}"),
+                id.to_string(),
+            )),
         };
-        let bos = raw.bos_token_id.ok_or_else(|| bad("bos_token_id", "a token id", "nothing".into()))?;
+        let bos = raw
+            .bos_token_id
+            .ok_or_else(|| bad("bos_token_id", "a token id", "nothing".into()))?;
         Ok(Self {
             width,
             layers,
@@ -150,7 +184,10 @@ impl Gpt2Config {
             epsilon,
             tied_head: raw.tie_word_embeddings.unwrap_or(true),
             bos: token("bos_token_id", bos)?,
-            eos: raw.eos_token_id.map(|id| token("eos_token_id", id)).transpose()?,
+            eos: raw
+                .eos_token_id
+                .map(|id| token("eos_token_id", id))
+                .transpose()?,
         })
     }
 }

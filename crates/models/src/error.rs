@@ -56,7 +56,9 @@ pub enum ModelError {
         got: String,
     },
     /// The set of tensors does not fit the configuration.
-    #[error("tensor `{name}`: expected {expected}, got {got}; check that config.json belongs to these weights")]
+    #[error(
+        "tensor `{name}`: expected {expected}, got {got}; check that config.json belongs to these weights"
+    )]
     Tensor {
         /// Name of the tensor in the checkpoint.
         name: String,
@@ -84,7 +86,9 @@ pub enum ModelError {
         vocabulary: usize,
     },
     /// The context is full.
-    #[error("position {position}: expected a position below the model's context of {context}; shorten the prompt")]
+    #[error(
+        "position {position}: expected a position below the model's context of {context}; shorten the prompt"
+    )]
     ContextFull {
         /// Position asked for.
         position: usize,

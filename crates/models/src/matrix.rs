@@ -14,7 +14,11 @@ impl Matrix {
     /// # Panics
     /// If `data` does not hold `rows * cols` entries.
     pub fn new(rows: usize, cols: usize, data: Vec<f32>) -> Self {
-        assert_eq!(data.len(), rows * cols, "a {rows}x{cols} matrix has rows * cols entries");
+        assert_eq!(
+            data.len(),
+            rows * cols,
+            "a {rows}x{cols} matrix has rows * cols entries"
+        );
         Self { rows, cols, data }
     }
 
@@ -48,7 +52,11 @@ impl Matrix {
         let data = (self.data.iter().enumerate())
             .map(|(k, &v)| f(k / self.cols, k % self.cols, f64::from(v)) as f32)
             .collect();
-        Self { rows: self.rows, cols: self.cols, data }
+        Self {
+            rows: self.rows,
+            cols: self.cols,
+            data,
+        }
     }
 
     /// The matrix with rows and columns exchanged.
@@ -57,7 +65,11 @@ impl Matrix {
         for j in 0..self.cols {
             data.extend((0..self.rows).map(|i| self.data[i * self.cols + j]));
         }
-        Self { rows: self.cols, cols: self.rows, data }
+        Self {
+            rows: self.cols,
+            cols: self.rows,
+            data,
+        }
     }
 
     /// Columns `from .. from + count`.
@@ -66,7 +78,11 @@ impl Matrix {
         for i in 0..self.rows {
             data.extend_from_slice(&self.row(i)[from..from + count]);
         }
-        Self { rows: self.rows, cols: count, data }
+        Self {
+            rows: self.rows,
+            cols: count,
+            data,
+        }
     }
 
     /// `bias + x W` in f64.

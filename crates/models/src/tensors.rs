@@ -33,7 +33,11 @@ impl Tensors {
     /// All tensors of the checkpoint in `folder`, and the hash of its configuration and weight files.
     pub(crate) fn load(folder: &Path) -> Result<(Self, String), ModelError> {
         let mut hasher = blake3::Hasher::new();
-        hash_file(&mut hasher, "config.json", &files::read_limited(&folder.join("config.json"), MAX_INDEX_BYTES)?);
+        hash_file(
+            &mut hasher,
+            "config.json",
+            &files::read_limited(&folder.join("config.json"), MAX_INDEX_BYTES)?,
+        );
         let mut tensors = BTreeMap::new();
         let index_path = folder.join("model.safetensors.index.json");
         if !folder.join("model.safetensors").exists() && index_path.exists() {
@@ -50,7 +54,10 @@ impl Tensors {
                     tensors.insert(name, tensor);
                 }
                 if let Some(name) = found.keys().next() {
-                    return Err(ModelError::Weights { path, got: format!("tensor `{name}`, unknown to the index") });
+                    return Err(ModelError::Weights {
+                        path,
+                        got: format!("tensor `{name}`, unknown to the index"),
+                    });
                 }
             }
         } else {
@@ -89,8 +96,10 @@ fn hash_file(hasher: &mut blake3::Hasher, name: &str, bytes: &[u8]) {
 /// Tensor names per shard file. A shard is a plain file name beside the index: nothing else is opened.
 fn shards(index_path: &Path) -> Result<BTreeMap<String, Vec<String>>, ModelError> {
     let bytes = files::read_limited(index_path, MAX_INDEX_BYTES)?;
-    let index: Index =
-        serde_json::from_slice(&bytes).map_err(|source| ModelError::Json { path: index_path.into(), source })?;
+    let index: Index = serde_json::from_slice(&bytes).map_err(|source| ModelError::Json {
+        path: index_path.into(),
+        source,
+    })?;
     let mut shards: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, file) in index.weight_map {
         if !file.ends_with(".safetensors") || file.contains(['/', '\\', ':', '\0']) {
@@ -115,7 +124,10 @@ fn is_mask_buffer(name: &str) -> bool {
 }
 
 fn read_tensors(bytes: &[u8], path: &Path) -> Result<BTreeMap<String, Tensor>, ModelError> {
-    let bad = |got: String| ModelError::Weights { path: path.into(), got };
+    let bad = |got: String| ModelError::Weights {
+        path: path.into(),
+        got,
+    };
     let file = SafeTensors::deserialize(bytes).map_err(|error| bad(error.to_string()))?;
     let mut tensors = BTreeMap::new();
     for (name, view) in file.iter().filter(|(name, _)| !is_mask_buffer(name)) {
@@ -125,11 +137,22 @@ fn read_tensors(bytes: &[u8], path: &Path) -> Result<BTreeMap<String, Tensor>, M
             Dtype::BF16 => words(view.data(), |b| half::bf16::from_le_bytes(b).to_f32()),
             other => return Err(bad(format!("{other:?} in tensor `{name}`"))),
         };
-        tensors.insert(name.to_owned(), Tensor { shape: view.shape().to_vec(), data });
+        tensors.insert(
+            name.to_owned(),
+            Tensor {
+                shape: view.shape().to_vec(),
+                data,
+            },
+        );
     }
     Ok(tensors)
 }
 
 fn words<const N: usize>(bytes: &[u8], convert: impl Fn([u8; N]) -> f32) -> Vec<f32> {
-    bytes.as_chunks::<N>().0.iter().map(|&word| convert(word)).collect()
+    bytes
+        .as_chunks::<N>()
+        .0
+        .iter()
+        .map(|&word| convert(word))
+        .collect()
 }

@@ -1,0 +1,92 @@
+//! GeLU by one polynomial that is exact at zero, so that padding stays zero.
+
+use crate::Chebyshev;
+use crate::cost::{GRID, Request, cheapest};
+use crate::error::{ApproxError, check_interval};
+use crate::fit::{minimax_through_zero, worst_on_grid};
+use crate::special::{gelu_erf, gelu_tanh};
+
+/// Which of the two GeLUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GeluForm {
+    /// By tanh, Hugging Face's `gelu_new`.
+    Tanh,
+    /// By the error function, Hugging Face's `gelu`.
+    Erf,
+}
+
+impl GeluForm {
+    /// The exact function.
+    pub fn exact(self, x: f64) -> f64 {
+        match self {
+            Self::Tanh => gelu_tanh(x),
+            Self::Erf => gelu_erf(x),
+        }
+    }
+}
+
+/// GeLU on an interval around zero. On a symmetric interval all odd coefficients but the first are zero, since GeLU is `x/2`
+/// plus an even function. Outside the interval the polynomial grows like `x^degree`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gelu {
+    /// The polynomial.
+    pub poly: Chebyshev,
+    /// The function it stands for.
+    pub form: GeluForm,
+}
+
+impl Gelu {
+    /// The polynomial of that degree with the least absolute error on `[low, high]`, which must contain 0.
+    pub fn fit(form: GeluForm, low: f64, high: f64, degree: usize) -> Result<Self, ApproxError> {
+        check_interval("gelu(x)", "around 0", (low, high), f64::NEG_INFINITY)?;
+        if !(low < 0.0 && high > 0.0) {
+            return Err(ApproxError::Interval {
+                function: "gelu(x)",
+                domain: "around 0",
+                low,
+                high,
+            });
+        }
+        let poly = minimax_through_zero(|x| form.exact(x), |_| 1.0, low, high, degree)?;
+        Ok(Self { poly, form })
+    }
+
+    /// The smallest degree of 7, 15, 31, 63, 127 whose absolute error on `[low, high]` is below `2^-bits`.
+    pub fn choose(form: GeluForm, low: f64, high: f64, bits: f64) -> Result<Self, ApproxError> {
+        let request = Request {
+            function: "gelu(x)",
+            low,
+            high,
+            bits,
+            max_steps: 0,
+            step_depth: 0,
+            step_products: 0,
+        };
+        cheapest(
+            &request,
+            |c| Self::fit(form, low, high, c.degree),
+            Self::worst_error_bits,
+        )
+    }
+
+    /// The approximation at `x`.
+    pub fn evaluate(&self, x: f64) -> f64 {
+        self.poly.evaluate(x)
+    }
+
+    /// Multiplicative depth for an argument that is already mapped for the polynomial.
+    pub fn depth(&self) -> u32 {
+        self.poly.depth()
+    }
+
+    /// Ciphertext products.
+    pub fn products(&self) -> u32 {
+        self.poly.products()
+    }
+
+    /// Bits of the worst absolute error on a dense grid.
+    pub fn worst_error_bits(&self) -> f64 {
+        let Chebyshev { low, high, .. } = self.poly;
+        -worst_on_grid(low, high, GRID, |x| self.evaluate(x) - self.form.exact(x)).log2()
+    }
+}
