@@ -1,0 +1,210 @@
+//! EvalMod: the modular reduction as a scaled sine.
+//!
+//! The slots hold t = x / K' with x = I + m/q0, I an integer of at most K in magnitude. We evaluate
+//! cos(2 pi (x - 1/4) / 2^r) as a polynomial and double the angle r times, which gives sin(2 pi x) = sin(2 pi m/q0), close to
+//! 2 pi m/q0 (Han and Ki 2020; Bossuat et al. 2021). The cosine is even, so it is a polynomial of half the degree in
+//! u = T_2(t): the squaring is the first level, and odd powers never occur.
+
+use std::f64::consts::TAU;
+
+use taciturn_approx::Chebyshev;
+use taciturn_ckks::{Ciphertext, CkksError, Complex64, Evaluator, Scale};
+
+use crate::polynomial::{depth_of_degree, evaluate_chebyshev};
+
+/// Bound on |I|: with an ephemeral secret of weight 32, |I| > 16 has probability below 2^-138 over 2^16 coefficients.
+pub(crate) const INTEGER_BOUND: f64 = 16.0;
+/// Double-angle steps.
+const DOUBLE_ANGLES: u32 = 3;
+/// Degree of the cosine in u = T_2(t); 30 in t.
+const DEGREE: usize = 15;
+
+/// The polynomial of EvalMod and the constants around it.
+pub(crate) struct EvalMod {
+    /// In u on [-1, 1].
+    cosine: Chebyshev,
+    /// K': |x - 1/4| <= K'.
+    pub(crate) range: f64,
+}
+
+impl EvalMod {
+    /// Fits the cosine where the values are: within `1 / ratio` of integers.
+    pub(crate) fn new(ratio: f64) -> Self {
+        let range = INTEGER_BOUND + 0.25 + 1.0 / ratio;
+        Self {
+            cosine: fit(range, ratio),
+            range,
+        }
+    }
+
+    /// `x` holds t' = x / K' (not yet shifted) in its slots, real; the result holds sin(2 pi x) at exactly `target` scale.
+    pub(crate) fn apply(
+        &self,
+        ev: &Evaluator,
+        x: &Ciphertext,
+        target: Scale,
+    ) -> Result<Ciphertext, CkksError> {
+        let mut t = x.clone();
+        ev.add_constant_assign(&mut t, Complex64::new(-0.25 / self.range, 0.0))?;
+        let mut u = double_angle(ev, &t, 1.0)?;
+
+        // Backwards from the target: each double angle squares the scale and divides by its prime.
+        let primes: Vec<f64> = u
+            .basis()
+            .iter()
+            .map(|i| ev.params().prime(i) as f64)
+            .collect();
+        let after_cosine = primes.len() - depth_of_degree(DEGREE);
+        let scale = (0..DOUBLE_ANGLES as usize)
+            .rev()
+            .fold(target.0, |scale, step| {
+                (scale * primes[after_cosine - 1 - step]).sqrt()
+            });
+        u = evaluate_chebyshev(ev, &u, &self.cosine.coefficients, Scale(scale))?;
+        for _ in 0..DOUBLE_ANGLES {
+            u = double_angle(ev, &u, 1.0)?;
+        }
+        u.scale = target;
+        Ok(u)
+    }
+}
+
+/// 2 c^2 - a: one limb.
+fn double_angle(ev: &Evaluator, c: &Ciphertext, a: f64) -> Result<Ciphertext, CkksError> {
+    let mut doubled = c.clone();
+    ev.mul_integer_assign(&mut doubled, 2);
+    let mut product = ev.mul(&doubled, c)?;
+    ev.add_constant_assign(&mut product, Complex64::new(-a, 0.0))?;
+    ev.relinearize_rescale(&product)
+}
+
+/// Fits cos(2 pi K' t / 2^r), as a polynomial in u = 2t^2 - 1, on the points t = (I - 1/4 + e) / K' with |e| <= 1/ratio.
+///
+/// Iteratively reweighted least squares (Lawson 1961). The weight 1/sin of the angle before doubling is how much an error of the cosine grows
+/// through the double angles, so that the error of the sine, which counts, comes out level.
+fn fit(range: f64, ratio: f64) -> Chebyshev {
+    let mut rows = Vec::new();
+    for integer in -(INTEGER_BOUND as i64)..=INTEGER_BOUND as i64 {
+        for step in -3..=3 {
+            let y = integer as f64 - 0.25 + step as f64 / 3.0 / ratio;
+            let angle = TAU * y / 2f64.powi(DOUBLE_ANGLES as i32);
+            let u = 2.0 * (y / range).powi(2) - 1.0;
+            rows.push(Row {
+                u,
+                value: angle.cos(),
+                growth: 1.0 / angle.sin().abs(),
+                weight: 1.0,
+            });
+        }
+    }
+    let mut best: Option<(f64, Vec<f64>)> = None;
+    for _ in 0..60 {
+        let coefficients = least_squares(&rows);
+        let poly = Chebyshev {
+            low: -1.0,
+            high: 1.0,
+            coefficients,
+        };
+        let errors: Vec<f64> = rows
+            .iter()
+            .map(|r| ((poly.evaluate(r.u) - r.value) * r.growth).abs())
+            .collect();
+        let worst = errors.iter().fold(0.0, |a: f64, &b| a.max(b));
+        if best.as_ref().is_none_or(|(e, _)| worst < *e) {
+            best = Some((worst, poly.coefficients));
+        }
+        let total: f64 = rows.iter().zip(&errors).map(|(r, e)| r.weight * e).sum();
+        for (row, e) in rows.iter_mut().zip(&errors) {
+            // A floor keeps rows alive that happen to fit well in one round.
+            row.weight = (row.weight * e / total).max(1e-6);
+        }
+    }
+    let (_, coefficients) = best.expect("at least one round ran");
+    Chebyshev {
+        low: -1.0,
+        high: 1.0,
+        coefficients,
+    }
+}
+
+struct Row {
+    u: f64,
+    value: f64,
+    growth: f64,
+    weight: f64,
+}
+
+/// Chebyshev coefficients that minimise the weighted squares, by modified Gram-Schmidt with one reorthogonalisation.
+fn least_squares(rows: &[Row]) -> Vec<f64> {
+    let unknowns = DEGREE + 1;
+    let weights: Vec<f64> = rows.iter().map(|r| r.weight.sqrt() * r.growth).collect();
+    let mut columns: Vec<Vec<f64>> = vec![Vec::new(); unknowns];
+    for (row, w) in rows.iter().zip(&weights) {
+        let (mut a, mut b) = (1.0, row.u);
+        for column in &mut columns {
+            column.push(a * w);
+            (a, b) = (b, 2.0 * row.u * b - a);
+        }
+    }
+    let mut rhs: Vec<f64> = rows
+        .iter()
+        .zip(&weights)
+        .map(|(r, w)| r.value * w)
+        .collect();
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    let mut r = vec![vec![0.0; unknowns]; unknowns];
+    let mut projected = vec![0.0; unknowns];
+    for k in 0..unknowns {
+        let (done, rest) = columns.split_at_mut(k);
+        let current = &mut rest[0];
+        for _ in 0..2 {
+            for (j, q) in done.iter().enumerate() {
+                let c = dot(q, current);
+                r[j][k] += c;
+                current.iter_mut().zip(q).for_each(|(x, y)| *x -= c * y);
+            }
+        }
+        let norm = dot(current, current).sqrt();
+        r[k][k] = norm;
+        current.iter_mut().for_each(|x| *x /= norm);
+        let c = dot(current, &rhs);
+        projected[k] = c;
+        rhs.iter_mut()
+            .zip(current.iter())
+            .for_each(|(x, y)| *x -= c * y);
+    }
+    let mut out = vec![0.0; unknowns];
+    for k in (0..unknowns).rev() {
+        let tail: f64 = (k + 1..unknowns).map(|j| r[k][j] * out[j]).sum();
+        out[k] = (projected[k] - tail) / r[k][k];
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The whole of EvalMod in the clear, as error of m / Delta for |m / Delta| <= 1.
+    #[test]
+    fn reduces_modulo_one_to_nineteen_bits() {
+        let ratio = 1024.0;
+        let eval_mod = EvalMod::new(ratio);
+        let mut worst = 0f64;
+        for integer in -16..=16 {
+            for step in -50..=50 {
+                let value = step as f64 / 50.0;
+                let y = integer as f64 - 0.25 + value / ratio;
+                let mut c = eval_mod
+                    .cosine
+                    .evaluate(2.0 * (y / eval_mod.range).powi(2) - 1.0);
+                for _ in 0..DOUBLE_ANGLES {
+                    c = 2.0 * c * c - 1.0;
+                }
+                worst = worst.max((c * ratio / TAU - value).abs());
+            }
+        }
+        assert!(worst.log2() < -17.0, "worst error 2^{:.2}", worst.log2());
+        eprintln!("worst error 2^{:.2}", worst.log2());
+    }
+}

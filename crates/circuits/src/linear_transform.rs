@@ -1,0 +1,214 @@
+//! Linear transforms by double-hoisted baby-step giant-step (Bossuat et al. 2021, section 4).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use taciturn_ckks::{Ciphertext, CkksError, Encoder, Evaluator, Extended, IntegerPlaintext, Scale};
+use taciturn_ring::Form;
+
+use crate::Diagonals;
+
+/// How the rotations of a transform are split: offset = giant + baby, both multiples of the stride.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BabyGiant {
+    stride: i64,
+    baby_count: i64,
+}
+
+impl BabyGiant {
+    /// A giant step costs about as much as this many baby steps: it needs a division by P and a decomposition of its own.
+    const GIANT_COST: usize = 3;
+
+    /// The cheapest split of these offsets, which lie in (-d/2, d/2] for the period d.
+    ///
+    /// Baby steps stay below d/2, so that no giant step is a whole turn.
+    pub fn new(offsets: &[i64], period: usize) -> Self {
+        let stride = offsets.iter().fold(0, |acc, &o| gcd(acc, o.abs())).max(1);
+        let cost = |baby_count: i64| {
+            let split = Self { stride, baby_count };
+            let nonzero = |s: BTreeSet<i64>| s.iter().filter(|&&k| k != 0).count();
+            nonzero(split.babies(offsets)) + Self::GIANT_COST * nonzero(split.giants(offsets))
+        };
+        let largest = (period as i64 / 2 / stride).max(1).ilog2();
+        let baby_count = (0..=largest)
+            .map(|i| 1i64 << i)
+            .min_by_key(|&n| cost(n))
+            .expect("the range is not empty");
+        Self { stride, baby_count }
+    }
+
+    /// (giant, baby) of an offset.
+    pub fn split(&self, offset: i64) -> (i64, i64) {
+        let baby = offset.rem_euclid(self.stride * self.baby_count);
+        (offset - baby, baby)
+    }
+
+    fn babies(&self, offsets: &[i64]) -> BTreeSet<i64> {
+        offsets.iter().map(|&o| self.split(o).1).collect()
+    }
+
+    fn giants(&self, offsets: &[i64]) -> BTreeSet<i64> {
+        offsets.iter().map(|&o| self.split(o).0).collect()
+    }
+
+    /// All rotations that need a key.
+    pub fn rotations(&self, offsets: &[i64]) -> BTreeSet<i64> {
+        self.babies(offsets)
+            .into_iter()
+            .chain(self.giants(offsets))
+            .filter(|&k| k != 0)
+            .collect()
+    }
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// A matrix encoded for products with ciphertexts: integer polynomials, transformed to the limbs at hand when used.
+pub struct LinearTransform {
+    split: BabyGiant,
+    /// By giant step, then baby step.
+    plaintexts: BTreeMap<i64, Vec<(i64, IntegerPlaintext)>>,
+    rotations: BTreeSet<i64>,
+    scale: Scale,
+}
+
+impl LinearTransform {
+    /// Encodes a matrix at a plaintext scale.
+    pub fn new(encoder: &Encoder, matrix: &Diagonals, scale: Scale) -> Result<Self, CkksError> {
+        let offsets: Vec<i64> = matrix.iter().map(|(k, _)| k).collect();
+        let split = BabyGiant::new(&offsets, matrix.period());
+        let d = matrix.period();
+        let mut plaintexts: BTreeMap<i64, Vec<_>> = BTreeMap::new();
+        for (offset, diagonal) in matrix.iter() {
+            let (giant, baby) = split.split(offset);
+            // The giant rotation comes after the product, so the diagonal is rotated back beforehand.
+            let turned: Vec<_> = (0..d as i64)
+                .map(|i| diagonal[(i - giant).rem_euclid(d as i64) as usize])
+                .collect();
+            let integers = encoder.encode_integers(&turned, scale)?;
+            plaintexts.entry(giant).or_default().push((baby, integers));
+        }
+        let rotations = split.rotations(&offsets);
+        Ok(Self {
+            split,
+            plaintexts,
+            rotations,
+            scale,
+        })
+    }
+
+    /// All rotations that need a key, on the limbs of the operand.
+    pub fn rotations(&self) -> impl Iterator<Item = i64> + '_ {
+        self.rotations.iter().copied()
+    }
+
+    /// The matrix times the operand's slots, one limb lower, at scale `operand * plaintext / dropped prime`.
+    pub fn apply(
+        &self,
+        encoder: &Encoder,
+        ev: &Evaluator,
+        ct: &Ciphertext,
+    ) -> Result<Ciphertext, CkksError> {
+        let ring = ev.params().ring();
+        let galois = |k: i64| Evaluator::galois_of_rotation(ev.params(), k);
+        // Every rotation takes the gadget of the first: sums live over one set of special limbs.
+        let gadget = match self.rotations.first() {
+            Some(&k) => ev.galois_key(galois(k), ct.basis())?.1,
+            None => ev.params().cheapest_gadget(ct.basis()),
+        };
+        let key = |k: i64| {
+            ev.keys().get(
+                taciturn_ckks::KeyId {
+                    gadget,
+                    galois: galois(k),
+                },
+                ct.basis(),
+            )
+        };
+        let special = ev.params().gadget(gadget).special;
+        let wide = ct.basis().union(special);
+
+        let decomposed = ev.decompose(&ct.polys[1], gadget);
+        let mut babies: BTreeMap<i64, Extended> = BTreeMap::new();
+        for &(baby, _) in self.plaintexts.values().flatten() {
+            if babies.contains_key(&baby) {
+                continue;
+            }
+            let value = if baby == 0 {
+                let polys = [
+                    ev.extend(&ct.polys[0], special),
+                    ev.extend(&ct.polys[1], special),
+                ];
+                Extended {
+                    polys,
+                    special,
+                    scale: ct.scale,
+                }
+            } else {
+                let mut turned = ev.key_product(&decomposed, key(baby)?, galois(baby), ct.scale);
+                ev.add_extended(
+                    &mut turned.polys[0],
+                    &ring.automorphism(&ct.polys[0], galois(baby)),
+                    special,
+                );
+                turned
+            };
+            babies.insert(baby, value);
+        }
+
+        let scale = Scale(ct.scale.0 * self.scale.0);
+        let zero = || {
+            [
+                ring.zero(wide, Form::Evaluation),
+                ring.zero(wide, Form::Evaluation),
+            ]
+        };
+        let mut acc = Extended {
+            polys: zero(),
+            special,
+            scale,
+        };
+        for (&giant, terms) in &self.plaintexts {
+            let mut inner = Extended {
+                polys: zero(),
+                special,
+                scale,
+            };
+            for (baby, integers) in terms {
+                let plaintext = encoder.to_plaintext(integers, wide);
+                for (sum, p) in inner.polys.iter_mut().zip(&babies[baby].polys) {
+                    ring.mul_add_assign(sum, p, &plaintext.poly);
+                }
+            }
+            if giant == 0 {
+                acc.polys
+                    .iter_mut()
+                    .zip(&inner.polys)
+                    .for_each(|(a, b)| ring.add_assign(a, b));
+                continue;
+            }
+            let c1 = ring.mod_down(&inner.polys[1], special);
+            let turned = ev.key_product(
+                &ev.decompose(&c1, gadget),
+                key(giant)?,
+                galois(giant),
+                scale,
+            );
+            acc.polys
+                .iter_mut()
+                .zip(&turned.polys)
+                .for_each(|(a, b)| ring.add_assign(a, b));
+            ring.add_assign(
+                &mut acc.polys[0],
+                &ring.automorphism(&inner.polys[0], galois(giant)),
+            );
+        }
+        ev.mod_down_rescale(&acc)
+    }
+
+    /// How its rotations are split.
+    pub fn split(&self) -> &BabyGiant {
+        &self.split
+    }
+}

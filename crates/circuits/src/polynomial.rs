@@ -1,0 +1,217 @@
+//! Chebyshev evaluation on ciphertexts: Paterson-Stockmeyer with optimal depth and exact scales.
+
+use std::collections::BTreeMap;
+
+use taciturn_ckks::{Ciphertext, CkksError, Complex64, Evaluator, Scale};
+use taciturn_ring::Basis;
+
+/// Levels that a polynomial of this degree consumes: ceil(log2(degree + 1)).
+pub fn depth_of_degree(degree: usize) -> usize {
+    (degree + 1).next_power_of_two().trailing_zeros() as usize
+}
+
+/// `sum_k coefficients[k] T_k(t)` for a ciphertext t with values in [-1, 1], landing exactly on `target` scale,
+/// [`depth_of_degree`] limbs lower. Constants cost nothing; degree 0 is refused by the callers' types and gives a constant.
+///
+/// Products with the powers are summed before their common relinearization and rescaling, and every constant is encoded at
+/// the scale that lands on the target, so that no approximation of scales is made (as in Lattigo's evaluator; Bossuat et al. 2021, 5).
+pub fn evaluate_chebyshev(
+    ev: &Evaluator,
+    t: &Ciphertext,
+    coefficients: &[f64],
+    target: Scale,
+) -> Result<Ciphertext, CkksError> {
+    let coefficients = trimmed(coefficients);
+    let depth = depth_of_degree(coefficients.len() - 1).max(1);
+    let mut bases = vec![t.basis()];
+    for _ in 0..depth {
+        let last = bases[bases.len() - 1];
+        let top = last
+            .highest()
+            .filter(|_| last.len() > 1)
+            .ok_or_else(|| CkksError::Mismatch {
+                operation: "polynomial evaluation",
+                expected: format!("{} limbs to consume and one to keep", depth),
+                got: format!("{} limbs", t.basis().len()),
+            })?;
+        bases.push(last.without(top));
+    }
+    // Powers below the bound are summed directly, higher parts are split off by the powers of two.
+    let baby_bound = 1 << depth.div_ceil(2);
+    let mut powers = Powers {
+        ev,
+        bases,
+        known: BTreeMap::from([(1, t.clone())]),
+        baby_bound,
+    };
+    let last = powers.dropped_prime(depth - 1);
+    let sum = powers.combine(coefficients, depth - 1, Scale(target.0 * last))?;
+    let mut out = ev.relinearize_rescale(&sum)?;
+    out.scale = target;
+    Ok(out)
+}
+
+fn trimmed(coefficients: &[f64]) -> &[f64] {
+    let used = coefficients
+        .iter()
+        .rposition(|&c| c != 0.0)
+        .map_or(1, |i| i + 1);
+    &coefficients[..used]
+}
+
+struct Powers<'a> {
+    ev: &'a Evaluator,
+    /// The limbs after 0, 1, 2, ... rescalings.
+    bases: Vec<Basis>,
+    known: BTreeMap<usize, Ciphertext>,
+    baby_bound: usize,
+}
+
+impl Powers<'_> {
+    /// The prime that a rescale at this depth drops.
+    fn dropped_prime(&self, depth: usize) -> f64 {
+        let top = self.bases[depth].highest().expect("bases are not empty");
+        self.ev.params().prime(top) as f64
+    }
+
+    /// T_k at its own depth, ceil(log2 k).
+    fn power(&mut self, k: usize) -> Result<Ciphertext, CkksError> {
+        if let Some(known) = self.known.get(&k) {
+            return Ok(known.clone());
+        }
+        let a = k.next_power_of_two() / 2;
+        let b = k - a;
+        let basis = self.bases[depth_of_degree(k - 1) - 1];
+        let mut left = self.ev.restrict(&self.power(a)?, basis)?;
+        let right = self.ev.restrict(&self.power(b)?, basis)?;
+        self.ev.mul_integer_assign(&mut left, 2);
+        let mut product = self.ev.mul(&left, &right)?;
+        if a == b {
+            self.ev
+                .add_constant_assign(&mut product, Complex64::new(-1.0, 0.0))?;
+        } else {
+            let lower = self.power(a - b)?;
+            let scale = product.scale;
+            self.add_multiple(&mut product, &lower, -1.0, basis, scale)?;
+        }
+        let out = self.ev.relinearize_rescale(&product)?;
+        self.known.insert(k, out.clone());
+        Ok(out)
+    }
+
+    /// acc += c * value, at acc's scale `target`.
+    fn add_multiple(
+        &self,
+        acc: &mut Ciphertext,
+        value: &Ciphertext,
+        c: f64,
+        basis: Basis,
+        target: Scale,
+    ) -> Result<(), CkksError> {
+        let term = self.multiple(value, c, basis, target)?;
+        self.ev.add_assign(acc, &term)
+    }
+
+    /// c * value at scale `target`, exactly up to the rounding of one integer.
+    fn multiple(
+        &self,
+        value: &Ciphertext,
+        c: f64,
+        basis: Basis,
+        target: Scale,
+    ) -> Result<Ciphertext, CkksError> {
+        let mut term = self.ev.restrict(value, basis)?;
+        let factor = (c * target.0 / value.scale.0).round();
+        if !(factor.abs() < 2f64.powi(120)) {
+            return Err(CkksError::TooLarge {
+                operation: "polynomial coefficient",
+                value: c,
+                log_scale: target.log2(),
+                limit: "2^120",
+            });
+        }
+        self.ev.mul_integer_assign(&mut term, factor as i128);
+        term.scale = target;
+        Ok(term)
+    }
+
+    /// The polynomial on the limbs of `depth`, at scale `target`, before the rescale that ends it (of degree 2 where it ends in products).
+    fn combine(
+        &mut self,
+        coefficients: &[f64],
+        depth: usize,
+        target: Scale,
+    ) -> Result<Ciphertext, CkksError> {
+        let coefficients = trimmed(coefficients);
+        let degree = coefficients.len() - 1;
+        let basis = self.bases[depth];
+        let reachable = degree <= 1 || depth_of_degree(degree - 1) <= depth;
+        if reachable && degree < self.baby_bound {
+            return self.sum_of_babies(coefficients, basis, target);
+        }
+        let g = (degree + 1).next_power_of_two() / 2;
+        let (quotient, remainder) = divide(coefficients, g);
+        let giant = self.power(g)?;
+        let mut sum = if quotient.len() == 1 {
+            self.multiple(&giant, quotient[0], basis, target)?
+        } else {
+            let scale = Scale(target.0 / giant.scale.0);
+            let pre = Scale(scale.0 * self.dropped_prime(depth - 1));
+            let mut q = self
+                .ev
+                .relinearize_rescale(&self.combine(&quotient, depth - 1, pre)?)?;
+            q.scale = scale;
+            let mut product = self.ev.mul(&q, &self.ev.restrict(&giant, basis)?)?;
+            product.scale = target;
+            product
+        };
+        if remainder.iter().any(|&c| c != 0.0) {
+            let rest = self.combine(&remainder, depth, target)?;
+            self.ev.add_assign(&mut sum, &rest)?;
+        }
+        Ok(sum)
+    }
+
+    fn sum_of_babies(
+        &mut self,
+        coefficients: &[f64],
+        basis: Basis,
+        target: Scale,
+    ) -> Result<Ciphertext, CkksError> {
+        let mut sum: Option<Ciphertext> = None;
+        for (k, &c) in coefficients
+            .iter()
+            .enumerate()
+            .skip(1)
+            .filter(|(_, c)| **c != 0.0)
+        {
+            let power = self.power(k)?;
+            match &mut sum {
+                None => sum = Some(self.multiple(&power, c, basis, target)?),
+                Some(sum) => self.add_multiple(sum, &power, c, basis, target)?,
+            }
+        }
+        let mut sum = match sum {
+            Some(sum) => sum,
+            // A constant: any known power times zero gives a carrier of the right shape.
+            None => {
+                let carrier = self.power(1)?;
+                self.multiple(&carrier, 0.0, basis, target)?
+            }
+        };
+        self.ev
+            .add_constant_assign(&mut sum, Complex64::new(coefficients[0], 0.0))?;
+        Ok(sum)
+    }
+}
+
+/// p = q T_g + r for deg p < 2g, by T_{g+i} = 2 T_g T_i - T_{g-i}.
+fn divide(p: &[f64], g: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut remainder = p[..g].to_vec();
+    let mut quotient = vec![p[g]];
+    for i in 1..p.len() - g {
+        quotient.push(2.0 * p[g + i]);
+        remainder[g - i] -= p[g + i];
+    }
+    (quotient, remainder)
+}

@@ -1,0 +1,395 @@
+//! Arithmetic on ciphertexts with public material only.
+
+use num_complex::Complex64;
+use taciturn_ring::Basis;
+
+use crate::{
+    Ciphertext, CkksError, Decomposed, EvaluationKey, EvaluationKeys, GadgetName, KeyId, Level,
+    Parameters, Plaintext, Scale,
+};
+
+/// Computes on ciphertexts with a set of evaluation keys. Results are new ciphertexts; `_assign` forms change their operand.
+#[derive(Clone)]
+pub struct Evaluator {
+    params: Parameters,
+    keys: EvaluationKeys,
+}
+
+impl Evaluator {
+    /// An evaluator over these keys; operations whose key is absent fail with [`CkksError::MissingKey`].
+    pub fn new(params: &Parameters, keys: EvaluationKeys) -> Self {
+        Self {
+            params: params.clone(),
+            keys,
+        }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Parameters {
+        &self.params
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> &EvaluationKeys {
+        &self.keys
+    }
+
+    fn same(
+        &self,
+        operation: &'static str,
+        a: &Ciphertext,
+        basis: Basis,
+        scale: Scale,
+    ) -> Result<(), CkksError> {
+        if a.basis() == basis && a.scale.matches(scale) {
+            return Ok(());
+        }
+        Err(CkksError::Mismatch {
+            operation,
+            expected: format!("{} limbs at scale {}", a.basis().len(), a.scale),
+            got: format!("{} limbs at scale {scale}", basis.len()),
+        })
+    }
+
+    /// a += b; equal limbs and scales. No level.
+    pub fn add_assign(&self, a: &mut Ciphertext, b: &Ciphertext) -> Result<(), CkksError> {
+        self.same("addition", a, b.basis(), b.scale)?;
+        for (i, p) in b.polys.iter().enumerate() {
+            match a.polys.get_mut(i) {
+                Some(mine) => self.params.ring().add_assign(mine, p),
+                None => a.polys.push(p.clone()),
+            }
+        }
+        Ok(())
+    }
+
+    /// a -= b; equal limbs and scales. No level.
+    pub fn sub_assign(&self, a: &mut Ciphertext, b: &Ciphertext) -> Result<(), CkksError> {
+        self.same("subtraction", a, b.basis(), b.scale)?;
+        for (i, p) in b.polys.iter().enumerate() {
+            match a.polys.get_mut(i) {
+                Some(mine) => self.params.ring().sub_assign(mine, p),
+                None => {
+                    let mut negated = p.clone();
+                    self.params.ring().neg_assign(&mut negated);
+                    a.polys.push(negated);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// a = -a. No level.
+    pub fn neg_assign(&self, a: &mut Ciphertext) {
+        a.polys
+            .iter_mut()
+            .for_each(|p| self.params.ring().neg_assign(p));
+    }
+
+    /// a += p; the plaintext covers a's limbs at a's scale. No level.
+    pub fn add_plain_assign(&self, a: &mut Ciphertext, p: &Plaintext) -> Result<(), CkksError> {
+        let basis = p.poly.basis().intersection(a.basis());
+        self.same("plain addition", a, basis, p.scale)?;
+        self.params.ring().add_assign(&mut a.polys[0], &p.poly);
+        Ok(())
+    }
+
+    /// a += c in every slot. No level.
+    pub fn add_constant_assign(&self, a: &mut Ciphertext, c: Complex64) -> Result<(), CkksError> {
+        let ring = self.params.ring();
+        let re = scaled_integer("constant addition", c.re, a.scale)?;
+        let im = scaled_integer("constant addition", c.im, a.scale)?;
+        if re != 0 {
+            ring.add_integer_assign(&mut a.polys[0], re);
+        }
+        if im != 0 {
+            ring.add_imaginary_integer_assign(&mut a.polys[0], im);
+        }
+        Ok(())
+    }
+
+    /// a times p at the product of the scales; the plaintext covers a's limbs. The caller rescales.
+    pub fn mul_plain(&self, a: &Ciphertext, p: &Plaintext) -> Result<Ciphertext, CkksError> {
+        if !a.basis().is_subset(p.poly.basis()) {
+            return Err(CkksError::Mismatch {
+                operation: "plain product",
+                expected: format!("a plaintext on {} limbs", a.basis().len()),
+                got: format!("one on {}", p.poly.basis().len()),
+            });
+        }
+        let polys = a
+            .polys
+            .iter()
+            .map(|c| self.params.ring().mul_new(c, &p.poly))
+            .collect();
+        Ok(Ciphertext {
+            polys,
+            scale: Scale(a.scale.0 * p.scale.0),
+        })
+    }
+
+    /// a times an integer: the value grows, the scale stays.
+    pub fn mul_integer_assign(&self, a: &mut Ciphertext, integer: i128) {
+        a.polys
+            .iter_mut()
+            .for_each(|p| self.params.ring().mul_integer_assign(p, integer));
+    }
+
+    /// a times the imaginary unit. No level.
+    pub fn mul_by_i_assign(&self, a: &mut Ciphertext) {
+        a.polys
+            .iter_mut()
+            .for_each(|p| self.params.ring().mul_by_i_assign(p));
+    }
+
+    /// a times a real constant, rescaled to land exactly on `scale`: one limb.
+    pub fn mul_constant_to(
+        &self,
+        a: &Ciphertext,
+        c: f64,
+        scale: Scale,
+    ) -> Result<Ciphertext, CkksError> {
+        let top = self.droppable(a.basis())?;
+        let factor = Scale(scale.0 * self.params.prime(top) as f64 / a.scale.0);
+        let mut out = a.clone();
+        self.mul_integer_assign(&mut out, scaled_integer("constant product", c, factor)?);
+        out.scale = Scale(a.scale.0 * factor.0);
+        let mut out = self.rescale(&out)?;
+        out.scale = scale;
+        Ok(out)
+    }
+
+    /// a times b, of degree 2, at the product of the scales. The caller relinearizes and rescales.
+    pub fn mul(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, CkksError> {
+        if a.basis() != b.basis() || a.degree() != 1 || b.degree() != 1 {
+            return Err(CkksError::Mismatch {
+                operation: "product",
+                expected: format!("two relinearized ciphertexts on {} limbs", a.basis().len()),
+                got: format!(
+                    "degrees {} and {}, {} limbs",
+                    a.degree(),
+                    b.degree(),
+                    b.basis().len()
+                ),
+            });
+        }
+        let ring = self.params.ring();
+        let mut cross = ring.mul_new(&a.polys[0], &b.polys[1]);
+        ring.mul_add_assign(&mut cross, &a.polys[1], &b.polys[0]);
+        let polys = vec![
+            ring.mul_new(&a.polys[0], &b.polys[0]),
+            cross,
+            ring.mul_new(&a.polys[1], &b.polys[1]),
+        ];
+        Ok(Ciphertext {
+            polys,
+            scale: Scale(a.scale.0 * b.scale.0),
+        })
+    }
+
+    /// Back to degree 1. One key switch.
+    pub fn relinearize(&self, a: &Ciphertext) -> Result<Ciphertext, CkksError> {
+        if a.degree() == 1 {
+            return Ok(a.clone());
+        }
+        let extended = self.relinearize_extended(a)?;
+        let mut out = self.mod_down(&extended);
+        self.params
+            .ring()
+            .add_assign(&mut out.polys[0], &a.polys[0]);
+        self.params
+            .ring()
+            .add_assign(&mut out.polys[1], &a.polys[1]);
+        Ok(out)
+    }
+
+    /// Back to degree 1 and one limb lower, both divisions in one. One key switch.
+    pub fn relinearize_rescale(&self, a: &Ciphertext) -> Result<Ciphertext, CkksError> {
+        if a.degree() == 1 {
+            return self.rescale(a);
+        }
+        let mut extended = self.relinearize_extended(a)?;
+        let special = extended.special;
+        for (acc, p) in extended.polys.iter_mut().zip(&a.polys) {
+            self.add_extended(acc, p, special);
+        }
+        self.mod_down_rescale(&extended)
+    }
+
+    fn relinearize_extended(&self, a: &Ciphertext) -> Result<crate::Extended, CkksError> {
+        let (key, gadget) = self.galois_key(1, a.basis())?;
+        let decomposed = self.decompose(&a.polys[2], gadget);
+        Ok(self.key_product(&decomposed, key, 1, a.scale))
+    }
+
+    /// Divides by the highest limb's prime, and the scale with it.
+    pub fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext, CkksError> {
+        let top = self.droppable(a.basis())?;
+        let polys = a
+            .polys
+            .iter()
+            .map(|p| self.params.ring().mod_down(p, Basis::single(top)))
+            .collect();
+        Ok(Ciphertext {
+            polys,
+            scale: Scale(a.scale.0 / self.params.prime(top) as f64),
+        })
+    }
+
+    /// The limb that a rescale of this basis drops: the highest, unless it is the only one.
+    pub(crate) fn droppable(&self, basis: Basis) -> Result<usize, CkksError> {
+        match basis.highest() {
+            Some(top) if basis.len() > 1 => Ok(top),
+            _ => Err(CkksError::Mismatch {
+                operation: "rescale",
+                expected: "at least two limbs".into(),
+                got: format!("{}", basis.len()),
+            }),
+        }
+    }
+
+    /// The same value on fewer limbs, at the same scale.
+    pub fn restrict(&self, a: &Ciphertext, basis: Basis) -> Result<Ciphertext, CkksError> {
+        if !basis.is_subset(a.basis()) {
+            return Err(CkksError::Mismatch {
+                operation: "dropping limbs",
+                expected: format!("some of {} limbs", a.basis().len()),
+                got: format!("{} limbs", basis.len()),
+            });
+        }
+        let polys = a
+            .polys
+            .iter()
+            .map(|p| self.params.ring().restrict(p, basis))
+            .collect();
+        Ok(Ciphertext {
+            polys,
+            scale: a.scale,
+        })
+    }
+
+    /// The same value at a lower or equal level, at that level's canonical scale. Free where the scale already matches;
+    /// otherwise one product with a constant, which needs (and uses) one of the levels that are dropped.
+    pub fn drop_to(&self, a: &Ciphertext, level: Level) -> Result<Ciphertext, CkksError> {
+        let target = self.params.scale(level);
+        let basis = self.params.level_basis(level);
+        if a.scale.matches(target) {
+            return self.restrict(a, basis);
+        }
+        let above = self.params.level_basis(Level(level.0 + 1));
+        self.mul_constant_to(&self.restrict(a, above)?, 1.0, target)
+    }
+
+    /// The Galois element of a left rotation by `k` slots.
+    pub fn galois_of_rotation(params: &Parameters, k: i64) -> u64 {
+        let order = 2 * params.ring().n() as u64;
+        let k = k.rem_euclid(params.slots() as i64) as u64;
+        (0..k).fold(1, |g, _| g * 5 % order)
+    }
+
+    /// The Galois element of complex conjugation.
+    pub fn galois_of_conjugation(params: &Parameters) -> u64 {
+        2 * params.ring().n() as u64 - 1
+    }
+
+    /// The cheapest key for a Galois element (1: relinearization) on these limbs.
+    pub fn galois_key(
+        &self,
+        galois: u64,
+        basis: Basis,
+    ) -> Result<(&EvaluationKey, GadgetName), CkksError> {
+        let cheapest = self.params.cheapest_gadget(basis);
+        if let Some(key) = self.keys.find(
+            KeyId {
+                gadget: cheapest,
+                galois,
+            },
+            basis,
+        ) {
+            return Ok((key, cheapest));
+        }
+        let gadget = GadgetName::Bootstrap;
+        Ok((self.keys.get(KeyId { gadget, galois }, basis)?, gadget))
+    }
+
+    /// Slot i of the result is slot i + k of the operand. One key switch.
+    pub fn rotate(&self, a: &Ciphertext, k: i64) -> Result<Ciphertext, CkksError> {
+        self.automorphism(a, Self::galois_of_rotation(&self.params, k))
+    }
+
+    /// The complex conjugate of every slot. One key switch.
+    pub fn conjugate(&self, a: &Ciphertext) -> Result<Ciphertext, CkksError> {
+        self.automorphism(a, Self::galois_of_conjugation(&self.params))
+    }
+
+    /// Rotations of one operand that share its decomposition. One key switch each, without the decomposition.
+    pub fn rotate_many(&self, a: &Ciphertext, steps: &[i64]) -> Result<Vec<Ciphertext>, CkksError> {
+        let mut shared: Vec<(GadgetName, Decomposed)> = Vec::new();
+        steps
+            .iter()
+            .map(|&k| {
+                let galois = Self::galois_of_rotation(&self.params, k);
+                if galois == 1 {
+                    return Ok(a.clone());
+                }
+                let (key, gadget) = self.galois_key(galois, a.basis())?;
+                if !shared.iter().any(|(name, _)| *name == gadget) {
+                    shared.push((gadget, self.decompose(&a.polys[1], gadget)));
+                }
+                let (_, decomposed) = shared
+                    .iter()
+                    .find(|(name, _)| *name == gadget)
+                    .expect("just added");
+                Ok(self.finish_automorphism(a, decomposed, key, galois))
+            })
+            .collect()
+    }
+
+    fn automorphism(&self, a: &Ciphertext, galois: u64) -> Result<Ciphertext, CkksError> {
+        if galois == 1 {
+            return Ok(a.clone());
+        }
+        if a.degree() != 1 {
+            return Err(CkksError::Mismatch {
+                operation: "rotation",
+                expected: "a relinearized ciphertext".into(),
+                got: format!("degree {}", a.degree()),
+            });
+        }
+        let (key, gadget) = self.galois_key(galois, a.basis())?;
+        let decomposed = self.decompose(&a.polys[1], gadget);
+        Ok(self.finish_automorphism(a, &decomposed, key, galois))
+    }
+
+    fn finish_automorphism(
+        &self,
+        a: &Ciphertext,
+        d: &Decomposed,
+        key: &EvaluationKey,
+        galois: u64,
+    ) -> Ciphertext {
+        let mut out = self.mod_down(&self.key_product(d, key, galois, a.scale));
+        let turned = self.params.ring().automorphism(&a.polys[0], galois);
+        self.params.ring().add_assign(&mut out.polys[0], &turned);
+        out
+    }
+}
+
+/// round(value * scale) as an integer.
+pub(crate) fn scaled_integer(
+    operation: &'static str,
+    value: f64,
+    scale: Scale,
+) -> Result<i128, CkksError> {
+    let scaled = (value * scale.0).round();
+    // Written so that NaN fails as well.
+    if scaled.abs() < 2f64.powi(120) {
+        return Ok(scaled as i128);
+    }
+    Err(CkksError::TooLarge {
+        operation,
+        value,
+        log_scale: scale.log2(),
+        limit: "2^120",
+    })
+}

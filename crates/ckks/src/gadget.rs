@@ -1,0 +1,36 @@
+//! Gadget decompositions for hybrid key switching.
+
+use taciturn_ring::Basis;
+
+use crate::SecretDistribution;
+
+/// Which of a parameter set's gadgets a key belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum GadgetName {
+    /// The whole modulus: rotations and products inside a bootstrap.
+    Bootstrap,
+    /// The model's levels only, with fewer special primes: smaller keys, cheaper switches.
+    Model,
+    /// Dense to sparse secret, modulo the base limb and one special prime.
+    Encapsulate,
+    /// Sparse to dense secret for a value that is small against the base limb: one digit that is the value itself.
+    Decapsulate,
+}
+
+/// One way to decompose a polynomial for key switching: `digits` partition `limbs`; `special` is the auxiliary modulus P.
+///
+/// The gadget vector has, for digit j, the value P on the limbs of the digit and 0 on the others, so that a key works for
+/// every subset of `limbs` (hybrid key switching, Han and Ki 2020, with limb sets in place of prefixes).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gadget {
+    /// Its name.
+    pub name: GadgetName,
+    /// Ciphertext limbs that a key of this gadget covers.
+    pub limbs: Basis,
+    /// Special limbs.
+    pub special: Basis,
+    /// The digits, each a set of limbs.
+    pub digits: Vec<Basis>,
+    /// Distribution of the secret that keys of this gadget are encrypted under.
+    pub encrypted_under: SecretDistribution,
+}

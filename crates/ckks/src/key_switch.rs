@@ -1,0 +1,155 @@
+//! Hybrid key switching: decomposition, inner product with a key, division by the special modulus.
+
+use taciturn_ring::{Basis, Form, Poly};
+
+use crate::{
+    Ciphertext, CkksError, EvaluationKey, Evaluator, GadgetName, Scale, keys::used_digits,
+};
+
+/// A polynomial decomposed by a gadget: its digits over its own and the special limbs. Made once, it serves any number of
+/// switches (hoisting: Halevi and Shoup 2018).
+pub struct Decomposed {
+    digits: Vec<Poly>,
+    basis: Basis,
+    gadget: GadgetName,
+}
+
+impl Decomposed {
+    /// The gadget that it was decomposed by.
+    pub fn gadget(&self) -> GadgetName {
+        self.gadget
+    }
+}
+
+/// A ciphertext times the special modulus P, over its limbs and the special ones: what a switch gives before its division
+/// by P. Sums of such values share one division (double hoisting: Bossuat et al. 2021).
+#[derive(Clone)]
+pub struct Extended {
+    /// The polynomials, by power of the secret.
+    pub polys: [Poly; 2],
+    /// The special limbs.
+    pub special: Basis,
+    /// The scale after the division by P.
+    pub scale: Scale,
+}
+
+impl Evaluator {
+    /// Decomposes a polynomial in evaluation form.
+    pub fn decompose(&self, poly: &Poly, gadget: GadgetName) -> Decomposed {
+        let ring = self.params().ring();
+        let g = self.params().gadget(gadget);
+        let basis = poly.basis();
+        let target = basis.union(g.special);
+        let mut coefficients = poly.clone();
+        ring.intt(&mut coefficients);
+        let digits: Vec<Poly> = used_digits(g, basis)
+            .map(|digit| ring.extend_digit(&coefficients, poly, digit, target))
+            .collect();
+        Decomposed {
+            digits,
+            basis,
+            gadget,
+        }
+    }
+
+    /// The inner product of a decomposition with a key, after the automorphism X -> X^galois of the digits (1: none).
+    pub fn key_product(
+        &self,
+        decomposed: &Decomposed,
+        key: &EvaluationKey,
+        galois: u64,
+        scale: Scale,
+    ) -> Extended {
+        let ring = self.params().ring();
+        let special = self.params().gadget(decomposed.gadget).special;
+        let target = decomposed.basis.union(special);
+        let (c0, c1) = if galois == 1 {
+            ring.key_product(
+                &decomposed.digits,
+                &key.digits[..decomposed.digits.len()],
+                target,
+            )
+        } else {
+            ring.key_product_automorphism(
+                &decomposed.digits,
+                &key.digits[..decomposed.digits.len()],
+                galois,
+                target,
+            )
+        };
+        Extended {
+            polys: [c0, c1],
+            special,
+            scale,
+        }
+    }
+
+    /// A polynomial that is small against the base limb, lifted to `target`, times a key of the single-digit gadget.
+    pub fn lifted_product(
+        &self,
+        lifted: Poly,
+        key: &EvaluationKey,
+        special: Basis,
+        scale: Scale,
+    ) -> Extended {
+        let target = lifted.basis();
+        let (c0, c1) = self
+            .params()
+            .ring()
+            .key_product(&[lifted], &key.digits, target);
+        Extended {
+            polys: [c0, c1],
+            special,
+            scale,
+        }
+    }
+
+    /// P times a polynomial, over its limbs and the special ones (where it is zero).
+    pub fn extend(&self, poly: &Poly, special: Basis) -> Poly {
+        let ring = self.params().ring();
+        let mut out = ring.zero(poly.basis().union(special), Form::Evaluation);
+        let mut scaled = poly.clone();
+        ring.mul_scalar_assign(&mut scaled, &|limb| self.product_of(special, limb));
+        ring.add_to_limbs(&mut out, &scaled);
+        out
+    }
+
+    /// Adds P times `poly` to an extended polynomial.
+    pub fn add_extended(&self, acc: &mut Poly, poly: &Poly, special: Basis) {
+        let ring = self.params().ring();
+        let mut scaled = poly.clone();
+        ring.mul_scalar_assign(&mut scaled, &|limb| self.product_of(special, limb));
+        ring.add_to_limbs(acc, &scaled);
+    }
+
+    /// Divides by the special modulus.
+    pub fn mod_down(&self, value: &Extended) -> Ciphertext {
+        self.mod_down_dropping(value, value.special)
+    }
+
+    /// Divides by the special modulus and by the highest ciphertext limb at once: one rounding instead of two.
+    pub fn mod_down_rescale(&self, value: &Extended) -> Result<Ciphertext, CkksError> {
+        let limbs = value.polys[0].basis().difference(value.special);
+        let top = self.droppable(limbs)?;
+        let mut out = self.mod_down_dropping(value, value.special.with(top));
+        out.scale = Scale(value.scale.0 / self.params().prime(top) as f64);
+        Ok(out)
+    }
+
+    fn mod_down_dropping(&self, value: &Extended, drop: Basis) -> Ciphertext {
+        let ring = self.params().ring();
+        let polys = value.polys.iter().map(|p| ring.mod_down(p, drop)).collect();
+        Ciphertext {
+            polys,
+            scale: value.scale,
+        }
+    }
+
+    /// The product of the primes in a basis, modulo the prime of a limb.
+    fn product_of(&self, basis: Basis, limb: usize) -> u64 {
+        let modulus = self.params().ring().moduli()[limb];
+        basis.iter().fold(1, |acc, i| {
+            modulus.mul(acc, self.params().prime(i) % modulus.value())
+        })
+    }
+}

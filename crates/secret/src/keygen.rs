@@ -1,0 +1,152 @@
+//! Generation of evaluation and public keys.
+
+use taciturn_ckks::{
+    CkksError, EvaluationKey, EvaluationKeys, Gadget, GadgetName, KeyId, KeyRequest, Parameters,
+};
+use taciturn_ring::{Basis, Poly, sample};
+use zeroize::Zeroizing;
+
+use crate::{PublicKey, Randomness, SecretKey, secret_key::wipe};
+
+/// Generates keys for one secret.
+pub struct KeyGenerator<'a> {
+    params: &'a Parameters,
+    secret: &'a SecretKey,
+    /// The ephemeral secret of the encapsulation, made when a bootstrap's keys are first asked for. Both of its keys must come from
+    /// one generator.
+    sparse: Option<SecretKey>,
+}
+
+impl<'a> KeyGenerator<'a> {
+    /// A generator for this secret.
+    pub fn new(params: &'a Parameters, secret: &'a SecretKey) -> Self {
+        Self {
+            params,
+            secret,
+            sparse: None,
+        }
+    }
+
+    /// The public encryption key, over all limbs of the model's levels.
+    pub fn public_key(&mut self, randomness: &mut Randomness) -> PublicKey {
+        let basis = self.params.level_basis(self.params.max_level());
+        let seed = randomness.public_seed();
+        let b = encrypt_zero(self.params, self.secret, &seed, basis, randomness);
+        PublicKey {
+            b,
+            a: self.params.ring().uniform(&seed, basis),
+        }
+    }
+
+    /// Every key that is asked for; `progress` hears how many of how many are done.
+    pub fn evaluation_keys(
+        &mut self,
+        request: &KeyRequest,
+        randomness: &mut Randomness,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<EvaluationKeys, CkksError> {
+        let mut keys = EvaluationKeys::default();
+        for (done, (id, limbs)) in request.iter().enumerate() {
+            progress(done, request.len());
+            keys.insert(self.evaluation_key(id, limbs, randomness)?);
+        }
+        progress(request.len(), request.len());
+        Ok(keys)
+    }
+
+    /// One key, on the limbs where it is used.
+    pub fn evaluation_key(
+        &mut self,
+        id: KeyId,
+        limbs: Basis,
+        randomness: &mut Randomness,
+    ) -> Result<EvaluationKey, CkksError> {
+        let params = self.params;
+        let ring = params.ring();
+        let gadget = params.gadget(id.gadget);
+        let limbs = limbs.intersection(gadget.limbs);
+        if matches!(id.gadget, GadgetName::Encapsulate | GadgetName::Decapsulate)
+            && self.sparse.is_none()
+        {
+            self.sparse = Some(SecretKey::generate_sparse(params, randomness));
+        }
+        let sparse = self.sparse.as_ref();
+        // The secret that is switched from, and the one that the key is encrypted under.
+        let (mut from, under) = match id.gadget {
+            GadgetName::Encapsulate => (self.secret.poly().clone(), sparse.expect("made above")),
+            GadgetName::Decapsulate => (sparse.expect("made above").poly().clone(), self.secret),
+            _ if id.galois == 1 => (
+                ring.mul_new(self.secret.poly(), self.secret.poly()),
+                self.secret,
+            ),
+            _ => (
+                ring.automorphism(self.secret.poly(), id.galois),
+                self.secret,
+            ),
+        };
+        let halves = switching_key(params, gadget, limbs, &from, under, randomness);
+        wipe(&mut from);
+        EvaluationKey::from_halves(params, id, limbs, halves)
+    }
+}
+
+/// For each digit that meets `limbs`: a seed and b = -a s + e + P g_j s'.
+fn switching_key(
+    params: &Parameters,
+    gadget: &Gadget,
+    limbs: Basis,
+    from: &Poly,
+    under: &SecretKey,
+    randomness: &mut Randomness,
+) -> Vec<([u8; 32], Poly)> {
+    let ring = params.ring();
+    let basis = limbs.union(gadget.special);
+    let mut halves = Vec::new();
+    for digit in gadget
+        .digits
+        .iter()
+        .map(|d| d.intersection(limbs))
+        .take_while(|d| !d.is_empty())
+    {
+        let seed = randomness.public_seed();
+        let mut b = encrypt_zero(params, under, &seed, basis, randomness);
+        let mut message = ring.restrict(from, digit);
+        ring.mul_scalar_assign(&mut message, &|limb| {
+            let q = ring.moduli()[limb];
+            gadget
+                .special
+                .iter()
+                .fold(1, |acc, i| q.mul(acc, params.prime(i) % q.value()))
+        });
+        ring.add_to_limbs(&mut b, &message);
+        wipe(&mut message);
+        halves.push((seed, b));
+    }
+    halves
+}
+
+/// -a s + e, for the `a` that the seed expands to.
+pub(crate) fn encrypt_zero(
+    params: &Parameters,
+    under: &SecretKey,
+    seed: &[u8; 32],
+    basis: Basis,
+    randomness: &mut Randomness,
+) -> Poly {
+    let ring = params.ring();
+    let mut b = ring.uniform(seed, basis);
+    ring.mul_assign(&mut b, under.poly());
+    ring.neg_assign(&mut b);
+    add_error(params, &mut b, randomness);
+    b
+}
+
+/// Adds a fresh error polynomial.
+pub(crate) fn add_error(params: &Parameters, poly: &mut Poly, randomness: &mut Randomness) {
+    let ring = params.ring();
+    let errors = Zeroizing::new(sample::gaussian(randomness.private(), ring.n()));
+    let mut e = ring.from_signed(&errors, poly.basis());
+    ring.ntt(&mut e);
+    ring.add_assign(poly, &e);
+    wipe(&mut e);
+}

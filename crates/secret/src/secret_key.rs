@@ -1,0 +1,55 @@
+//! The client's long-term secret.
+
+use taciturn_ckks::Parameters;
+use taciturn_ring::{Basis, Poly, sample};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::Randomness;
+
+/// A secret polynomial over every limb, in evaluation form; wiped when dropped.
+pub struct SecretKey {
+    poly: Poly,
+}
+
+impl SecretKey {
+    /// A uniform ternary secret.
+    pub fn generate(params: &Parameters, randomness: &mut Randomness) -> Self {
+        let coefficients = Zeroizing::new(sample::ternary(randomness.private(), params.ring().n()));
+        Self::from_coefficients(params, &coefficients)
+    }
+
+    /// A ternary secret of fixed Hamming weight, for use inside a bootstrap only.
+    pub(crate) fn generate_sparse(params: &Parameters, randomness: &mut Randomness) -> Self {
+        let weight = params.literal().sparse_weight;
+        let coefficients = Zeroizing::new(sample::sparse_ternary(
+            randomness.private(),
+            params.ring().n(),
+            weight,
+        ));
+        Self::from_coefficients(params, &coefficients)
+    }
+
+    fn from_coefficients(params: &Parameters, coefficients: &[i64]) -> Self {
+        let ring = params.ring();
+        let mut poly = ring.from_signed(coefficients, Basis::range(0..ring.moduli().len()));
+        ring.ntt(&mut poly);
+        Self { poly }
+    }
+
+    pub(crate) fn poly(&self) -> &Poly {
+        &self.poly
+    }
+}
+
+impl Drop for SecretKey {
+    fn drop(&mut self) {
+        wipe(&mut self.poly);
+    }
+}
+
+/// Overwrites a polynomial that held or masked secret material before its memory is used again.
+pub(crate) fn wipe(poly: &mut Poly) {
+    for limb in poly.basis().iter() {
+        poly.limb_mut(limb).zeroize();
+    }
+}
