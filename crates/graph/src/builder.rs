@@ -1,0 +1,300 @@
+//! Building graphs: one method per operation. `name` is the node's name.
+
+use crate::{
+    Graph, GraphError, Heads, Layout, Matrix, NodeId, NonLinear, Op, Rest, Source, Vector,
+};
+use std::sync::Arc;
+
+type Added = Result<NodeId, GraphError>;
+
+impl Graph {
+    /// A value that the client encrypts for this step.
+    pub fn input(&mut self, name: impl Into<String>, layout: Layout) -> Added {
+        self.add_node(
+            name,
+            Op::Input {
+                source: Source::Fresh,
+                layout,
+            },
+            &[],
+        )
+    }
+
+    /// A member of a cache as the last step left it.
+    pub fn cache(&mut self, name: impl Into<String>, family: &str, layout: Layout) -> Added {
+        self.add_node(
+            name,
+            Op::Input {
+                source: Source::Cache {
+                    family: family.into(),
+                },
+                layout,
+            },
+            &[],
+        )
+    }
+
+    /// `a + b`.
+    pub fn add(&mut self, name: impl Into<String>, a: NodeId, b: NodeId) -> Added {
+        self.add_node(name, Op::Add, &[a, b])
+    }
+
+    /// `a - b`.
+    pub fn sub(&mut self, name: impl Into<String>, a: NodeId, b: NodeId) -> Added {
+        self.add_node(name, Op::Sub, &[a, b])
+    }
+
+    /// `a * b`.
+    pub fn mul(&mut self, name: impl Into<String>, a: NodeId, b: NodeId) -> Added {
+        self.add_node(name, Op::Mul, &[a, b])
+    }
+
+    /// `x * x`.
+    pub fn square(&mut self, name: impl Into<String>, x: NodeId) -> Added {
+        self.add_node(name, Op::Square, &[x])
+    }
+
+    /// Adds `vector` to the logical entries and nothing elsewhere.
+    pub fn add_plain(
+        &mut self,
+        name: impl Into<String>,
+        x: NodeId,
+        vector: impl Into<Vector>,
+    ) -> Added {
+        self.add_node(
+            name,
+            Op::AddPlain {
+                vector: vector.into(),
+                elsewhere: 0.0,
+            },
+            &[x],
+        )
+    }
+
+    /// Adds `vector` to the logical entries and `elsewhere` to the slots outside of them.
+    pub fn add_filled(
+        &mut self,
+        name: impl Into<String>,
+        x: NodeId,
+        vector: impl Into<Vector>,
+        elsewhere: f64,
+    ) -> Added {
+        self.add_node(
+            name,
+            Op::AddPlain {
+                vector: vector.into(),
+                elsewhere,
+            },
+            &[x],
+        )
+    }
+
+    /// Multiplies the logical entries by `vector` and masks what is elsewhere.
+    pub fn mul_plain(
+        &mut self,
+        name: impl Into<String>,
+        x: NodeId,
+        vector: impl Into<Vector>,
+    ) -> Added {
+        self.add_node(
+            name,
+            Op::MulPlain {
+                vector: vector.into(),
+            },
+            &[x],
+        )
+    }
+
+    /// The sum of all entries of a periodic value.
+    pub fn sum_all(&mut self, name: impl Into<String>, x: NodeId) -> Added {
+        self.add_node(name, Op::SumAll, &[x])
+    }
+
+    /// A non-linear function.
+    pub fn polynomial(
+        &mut self,
+        name: impl Into<String>,
+        x: NodeId,
+        function: &Arc<NonLinear>,
+    ) -> Added {
+        self.add_node(name, Op::Polynomial(function.clone()), &[x])
+    }
+
+    /// Subtracts `counts * function(at)`.
+    pub fn subtract_image(
+        &mut self,
+        name: impl Into<String>,
+        x: NodeId,
+        function: &Arc<NonLinear>,
+        at: f64,
+        counts: impl Into<Vector>,
+    ) -> Added {
+        self.add_node(
+            name,
+            Op::SubtractImage {
+                function: function.clone(),
+                at,
+                counts: counts.into(),
+            },
+            &[x],
+        )
+    }
+
+    /// Periodic `x` times a matrix, spaced at `lane`.
+    pub fn product_spaced(
+        &mut self,
+        name: impl Into<String>,
+        x: NodeId,
+        matrix: &Matrix,
+        lane: usize,
+    ) -> Added {
+        self.add_node(
+            name,
+            Op::ProductSpaced {
+                matrix: matrix.clone(),
+                lane,
+            },
+            &[x],
+        )
+    }
+
+    /// Periodic `x` times a matrix of any number of columns, in blocks of as many columns as there are slots (at most; the
+    /// last is padded). One node `name.0`, `name.1`, ... for each.
+    pub fn product_blocks(
+        &mut self,
+        name: &str,
+        x: NodeId,
+        matrix: &Matrix,
+    ) -> Result<Vec<NodeId>, GraphError> {
+        let columns = matrix.columns().next_power_of_two().min(self.slots());
+        (0..matrix.columns().div_ceil(columns))
+            .map(|i| {
+                self.product_spaced(
+                    format!("{name}.{i}"),
+                    x,
+                    &matrix.block(i * columns, columns),
+                    0,
+                )
+            })
+            .collect()
+    }
+
+    /// Repeated `x` times a matrix, periodic.
+    pub fn product_periodic(
+        &mut self,
+        name: impl Into<String>,
+        x: NodeId,
+        matrix: &Matrix,
+    ) -> Added {
+        self.add_node(
+            name,
+            Op::ProductPeriodic {
+                matrix: matrix.clone(),
+            },
+            &[x],
+        )
+    }
+
+    /// A masked spaced value, repeated over its runs.
+    pub fn repeat(&mut self, name: impl Into<String>, x: NodeId) -> Added {
+        self.add_node(name, Op::Repeat, &[x])
+    }
+
+    /// Rotary embedding of a spaced value, masked.
+    pub fn rope(
+        &mut self,
+        name: impl Into<String>,
+        x: NodeId,
+        cos: impl Into<Vector>,
+        sin: impl Into<Vector>,
+    ) -> Added {
+        self.add_node(
+            name,
+            Op::Rope {
+                cos: cos.into(),
+                sin: sin.into(),
+            },
+            &[x],
+        )
+    }
+
+    /// A masked spaced value added to a cache's member (which it founds where there is none).
+    pub fn append(
+        &mut self,
+        name: impl Into<String>,
+        family: &str,
+        x: NodeId,
+        cache: Option<NodeId>,
+    ) -> Added {
+        let inputs: Vec<NodeId> = std::iter::once(x).chain(cache).collect();
+        self.add_node(
+            name,
+            Op::Append {
+                family: family.into(),
+            },
+            &inputs,
+        )
+    }
+
+    /// Scores of a repeated query with the key caches of groups 0, 1, ...
+    pub fn scores(
+        &mut self,
+        name: impl Into<String>,
+        heads: Heads,
+        query: NodeId,
+        keys: &[NodeId],
+    ) -> Added {
+        let inputs: Vec<NodeId> = std::iter::once(query).chain(keys.iter().copied()).collect();
+        self.add_node(name, Op::Scores(heads), &inputs)
+    }
+
+    /// Sum over tokens of exponentials, per head.
+    pub fn sum_tokens(
+        &mut self,
+        name: impl Into<String>,
+        heads: Heads,
+        exponentials: NodeId,
+    ) -> Added {
+        self.add_node(name, Op::SumTokens(heads), &[exponentials])
+    }
+
+    /// Sum of values weighted by exponentials.
+    pub fn weighted_values(
+        &mut self,
+        name: impl Into<String>,
+        heads: Heads,
+        exponentials: NodeId,
+        values: &[NodeId],
+    ) -> Added {
+        let inputs: Vec<NodeId> = std::iter::once(exponentials)
+            .chain(values.iter().copied())
+            .collect();
+        self.add_node(name, Op::WeightedValues(heads), &inputs)
+    }
+
+    /// Brings the constant that a spaced value has outside its entries to zero; the value itself where it is zero already
+    /// or there are no such slots. Garbage stays: only a mask removes it.
+    pub fn clear_rest(&mut self, name: impl Into<String>, x: NodeId) -> Added {
+        match self.node(x).layout.rest() {
+            Some(Rest::Constant(value)) if value != 0.0 => self.add_filled(name, x, 0.0, -value),
+            _ => Ok(x),
+        }
+    }
+
+    /// One Newton step for `y = v^(-1/2)` with `half = v / 2`: `1.5 y - half y^3`, two levels. Nodes `name.*`.
+    pub fn newton_inverse_sqrt(&mut self, name: &str, half: NodeId, y: NodeId) -> Added {
+        let square = self.square(format!("{name}.square"), y)?;
+        let scaled = self.mul(format!("{name}.scaled"), half, y)?;
+        let cube = self.mul(format!("{name}.cube"), square, scaled)?;
+        let linear = self.mul_plain(format!("{name}.linear"), y, 1.5)?;
+        self.sub(format!("{name}.result"), linear, cube)
+    }
+
+    /// One Newton step for `y = 1 / x`: `2 y - x y^2`, two levels. Nodes `name.*`.
+    pub fn newton_inverse(&mut self, name: &str, x: NodeId, y: NodeId) -> Added {
+        let near_one = self.mul(format!("{name}.near_one"), x, y)?;
+        let correction = self.mul(format!("{name}.correction"), y, near_one)?;
+        let twice = self.add(format!("{name}.twice"), y, y)?;
+        self.sub(format!("{name}.result"), twice, correction)
+    }
+}

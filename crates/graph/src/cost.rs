@@ -1,0 +1,139 @@
+//! Cost tables: what operations take on a machine, by level.
+
+use crate::{Level, PlanError};
+use serde::{Deserialize, Serialize};
+
+/// Milliseconds of single operations at one level (of their inputs).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LevelCost {
+    /// A rotation of its own.
+    pub rotate_ms: f64,
+    /// Every further rotation of the same value.
+    pub hoisted_rotate_ms: f64,
+    /// Product of two values, relinearized and rescaled.
+    pub product_rescale_ms: f64,
+    /// Product with an encoded plaintext, not rescaled.
+    pub plain_product_ms: f64,
+    /// A rescale alone.
+    pub rescale_ms: f64,
+    /// Sum of two values.
+    pub add_ms: f64,
+    /// Encoding of one plaintext of weights; 0 where they are kept encoded.
+    pub encode_ms: f64,
+}
+
+/// Bootstraps of one size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BootstrapCost {
+    /// Logarithm of the size in slots.
+    pub log_slots: u32,
+    /// Levels that the input must have.
+    pub slots_to_coeffs_levels: u32,
+    /// Milliseconds by target level.
+    pub target_ms: Vec<f64>,
+}
+
+/// What the planner knows about a machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CostTable {
+    /// By level, from 0 to the highest.
+    pub levels: Vec<LevelCost>,
+    /// By size, ascending.
+    pub bootstraps: Vec<BootstrapCost>,
+}
+
+impl CostTable {
+    /// A fixed table for `slots` slots, for tests and for comparing layouts without a measurement: milliseconds in the
+    /// proportions of one core at the size of 2^15 slots.
+    pub fn reference(slots: usize, max_level: Level) -> Self {
+        let scale = slots as f64 / (1 << 15) as f64;
+        let level = |level: u32| {
+            let limbs = f64::from(level + 1);
+            let key_switch = scale * (20.0 + 2.0 * limbs * (1.0 + limbs / 5.0));
+            LevelCost {
+                rotate_ms: key_switch,
+                hoisted_rotate_ms: 0.6 * key_switch,
+                product_rescale_ms: 1.2 * key_switch,
+                plain_product_ms: 0.1 * scale * limbs,
+                rescale_ms: 0.4 * scale * limbs,
+                add_ms: 0.05 * scale * limbs,
+                encode_ms: 0.2 * scale * limbs,
+            }
+        };
+        let bootstrap = |log_slots: u32| {
+            let stages = log_slots.div_ceil(5);
+            let halves = if 1usize << log_slots == slots {
+                2.0
+            } else {
+                1.0
+            };
+            let target_ms = (0..=max_level.0)
+                .map(|target| {
+                    scale
+                        * (400.0 * halves + 150.0 * f64::from(stages))
+                        * (1.0 + 0.06 * f64::from(target))
+                })
+                .collect();
+            BootstrapCost {
+                log_slots,
+                slots_to_coeffs_levels: stages,
+                target_ms,
+            }
+        };
+        CostTable {
+            levels: (0..=max_level.0).map(level).collect(),
+            bootstraps: (0..=slots.trailing_zeros()).map(bootstrap).collect(),
+        }
+    }
+
+    /// The highest level.
+    pub fn max_level(&self) -> Level {
+        Level(self.levels.len().saturating_sub(1) as u32)
+    }
+
+    /// Checks that there are levels, that sizes ascend and that every size has a time for every level.
+    pub fn check(&self) -> Result<(), PlanError> {
+        let error = |what: String, expected: &str| {
+            Err(PlanError::Costs {
+                what,
+                expected: expected.to_owned(),
+            })
+        };
+        if self.levels.is_empty() {
+            return error("no levels".to_owned(), "at least level 0");
+        }
+        if !self
+            .bootstraps
+            .is_sorted_by(|a, b| a.log_slots < b.log_slots)
+        {
+            return error("bootstraps out of order".to_owned(), "ascending sizes");
+        }
+        match self
+            .bootstraps
+            .iter()
+            .find(|cost| cost.target_ms.len() != self.levels.len())
+        {
+            Some(cost) => error(
+                format!(
+                    "{} targets for 2^{} slots",
+                    cost.target_ms.len(),
+                    cost.log_slots
+                ),
+                "a time for every level",
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// The costs at a level; those of the highest where there are none.
+    pub fn level(&self, level: Level) -> &LevelCost {
+        &self.levels[level.index().min(self.levels.len() - 1)]
+    }
+
+    /// The smallest size of bootstrap that serves a period.
+    pub fn bootstrap(&self, period: usize) -> Option<&BootstrapCost> {
+        self.bootstraps
+            .iter()
+            .find(|cost| 1usize << cost.log_slots >= period)
+    }
+}

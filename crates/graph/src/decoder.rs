@@ -1,0 +1,348 @@
+//! The parts of a decoder block that GPT-2 and Llama share, for one new token.
+
+use crate::{Function, FunctionKind, Graph, GraphError, Heads, Matrix, NodeId, NonLinear, Vector};
+use std::sync::Arc;
+use taciturn_approx::Chebyshev;
+
+type Added = Result<NodeId, GraphError>;
+
+/// A root-mean-square norm (a LayerNorm too, once the residual stream is centred); gains are folded into what follows.
+#[derive(Clone, Debug)]
+pub struct NormSpec {
+    /// The true width, by which the sum of squares is divided.
+    pub width: usize,
+    /// Added to the mean square.
+    pub epsilon: f64,
+    /// First approximation of `(s / width + epsilon)^(-1/2)` for sums of squares `s` in its interval.
+    pub start: Chebyshev,
+    /// Newton steps after it.
+    pub newton_steps: usize,
+}
+
+/// Rotary embedding of queries and keys at one position, in padded column order.
+#[derive(Clone, Debug)]
+pub struct RopeSpec {
+    /// Factor of the entry itself.
+    pub cos: Vec<f64>,
+    /// Factor of the entry half the width away, with the rotation's sign.
+    pub sin: Vec<f64>,
+}
+
+/// Attention of one layer. Matrices are padded: columns of query, key, value and rows of output as [`Heads::column`] says.
+#[derive(Clone, Debug)]
+pub struct AttentionSpec {
+    /// Geometry.
+    pub heads: Heads,
+    /// True number of heads; the others are padding.
+    pub used_heads: usize,
+    /// Query weights.
+    pub query: Matrix,
+    /// Key weights.
+    pub key: Matrix,
+    /// Value weights.
+    pub value: Matrix,
+    /// Output weights.
+    pub output: Matrix,
+    /// Query bias. (A key bias shifts all scores of a head alike and is dropped.)
+    pub query_bias: Option<Vec<f64>>,
+    /// Value bias.
+    pub value_bias: Option<Vec<f64>>,
+    /// Output bias.
+    pub output_bias: Option<Vec<f64>>,
+    /// Rotary embedding at this position.
+    pub rope: Option<RopeSpec>,
+    /// Scores are multiplied by this: usually `1 / sqrt(channels)` of the true channels.
+    pub score_scale: f64,
+    /// Constant `beta` per true head that is subtracted from scaled scores.
+    pub offsets: Vec<f64>,
+    /// Lower and upper end of scaled scores less `beta`.
+    pub score_interval: (f64, f64),
+    /// Approximation of `exp` on that interval, as a polynomial on [-1, 1].
+    pub exp: Chebyshev,
+    /// Lower and upper end of the denominators.
+    pub denominator_interval: (f64, f64),
+    /// First approximation of `1 / x` on that interval, as a polynomial on [-1, 1].
+    pub inverse: Chebyshev,
+    /// Newton steps after it.
+    pub newton_steps: usize,
+}
+
+/// A feed-forward network; with a gate (SwiGLU) the function is applied to the gate.
+#[derive(Clone, Debug)]
+pub struct FeedForwardSpec {
+    /// First weights.
+    pub up: Matrix,
+    /// Their bias.
+    pub up_bias: Option<Vec<f64>>,
+    /// Weights of the gate.
+    pub gate: Option<Matrix>,
+    /// Second weights.
+    pub down: Matrix,
+    /// Their bias.
+    pub down_bias: Option<Vec<f64>>,
+    /// The non-linear function.
+    pub kind: FunctionKind,
+    /// Lower and upper end of its arguments.
+    pub interval: (f64, f64),
+    /// Its approximation, as a polynomial on [-1, 1].
+    pub polynomial: Chebyshev,
+}
+
+/// Scale and shift that map an interval to [-1, 1].
+fn to_unit((low, high): (f64, f64)) -> (f64, f64) {
+    (2.0 / (high - low), -(high + low) / (high - low))
+}
+
+fn folded(kind: FunctionKind, (low, high): (f64, f64), polynomial: &Chebyshev) -> Arc<NonLinear> {
+    Arc::new(NonLinear {
+        function: Function::folded(kind, low, high),
+        polynomial: polynomial.clone(),
+    })
+}
+
+impl Graph {
+    /// `x / rms(x)` for a periodic value. Nodes `name.*`.
+    pub fn norm(&mut self, name: &str, x: NodeId, spec: &NormSpec) -> Added {
+        let width = spec.width as f64;
+        let squares = self.square(format!("{name}.squares"), x)?;
+        let sum = self.sum_all(format!("{name}.sum"), squares)?;
+        let function = Function {
+            input_scale: 1.0 / width,
+            input_shift: spec.epsilon,
+            ..Function::plain(FunctionKind::InverseSqrt)
+        };
+        let start = Arc::new(NonLinear {
+            function,
+            polynomial: spec.start.clone(),
+        });
+        let mut inverse = self.polynomial(format!("{name}.start"), sum, &start)?;
+        if spec.newton_steps > 0 {
+            let scaled = self.mul_plain(format!("{name}.half"), sum, 0.5 / width)?;
+            let half =
+                self.add_plain(format!("{name}.half_variance"), scaled, 0.5 * spec.epsilon)?;
+            for step in 0..spec.newton_steps {
+                inverse =
+                    self.newton_inverse_sqrt(&format!("{name}.newton{step}"), half, inverse)?;
+            }
+        }
+        self.mul(format!("{name}.result"), x, inverse)
+    }
+
+    /// Attention of the token at `position` to all tokens up to it, for a normed periodic value. Nodes `layer.attention.*`;
+    /// caches `layer.cache.*`, which are inputs (from the second token on) and outputs.
+    pub fn attention(
+        &mut self,
+        layer: &str,
+        x: NodeId,
+        spec: &AttentionSpec,
+        position: usize,
+    ) -> Added {
+        let name = |part: &str| format!("{layer}.attention.{part}");
+        let heads = spec.heads;
+        let keys = self.append_key(layer, x, spec, position)?;
+        let values = self.append_value(layer, x, spec, position)?;
+
+        let (scale, shift) = to_unit(spec.score_interval);
+        let mut query = self.product_spaced(name("query"), x, &spec.query, 0)?;
+        if let Some(bias) = &spec.query_bias {
+            query = self.add_plain(name("query_bias"), query, bias.clone())?;
+        }
+        let factor = scale * spec.score_scale;
+        query = match &spec.rope {
+            Some(RopeSpec { cos, sin }) => {
+                let scaled = |values: &[f64]| {
+                    values
+                        .iter()
+                        .map(|value| factor * value)
+                        .collect::<Vec<_>>()
+                };
+                self.rope(name("query_rope"), query, scaled(cos), scaled(sin))?
+            }
+            None => self.mul_plain(name("query_mask"), query, factor)?,
+        };
+        query = self.repeat(name("query_repeat"), query)?;
+        let scores = self.scores(name("scores"), heads, query, &keys)?;
+
+        // Unused tokens go to the interval's lower end, padded heads to its middle.
+        let tokens = position + 1;
+        let mut shifts = vec![0.0; heads.scores().values];
+        for head in 0..spec.used_heads {
+            for token in 0..heads.capacity() {
+                let unit = if token < tokens {
+                    shift - scale * spec.offsets[head]
+                } else {
+                    -1.0
+                };
+                shifts[heads.score(head, token)] = unit;
+            }
+        }
+        let scores = self.add_plain(name("scores_unit"), scores, shifts)?;
+        let exp = folded(FunctionKind::Exp, spec.score_interval, &spec.exp);
+        let exponentials = self.polynomial(name("exp"), scores, &exp)?;
+        let total = self.sum_tokens(name("total"), heads, exponentials)?;
+        let used = |value: f64| -> Vector {
+            (0..heads.heads())
+                .map(|head| if head < spec.used_heads { value } else { 0.0 })
+                .collect::<Vec<_>>()
+                .into()
+        };
+        let unused = (heads.capacity() - tokens) as f64;
+        let total = self.subtract_image(name("denominator"), total, &exp, -1.0, used(unused))?;
+        let inverse = self.softmax_inverse(layer, total, spec, &used)?;
+        let attended = self.weighted_values(name("attended"), heads, exponentials, &values)?;
+        let attended = self.mul(name("normalised"), attended, inverse)?;
+        let attended = self.repeat(name("attended_repeat"), attended)?;
+        let output = self.product_periodic(name("output"), attended, &spec.output)?;
+        match &spec.output_bias {
+            Some(bias) => self.add_plain(name("output_bias"), output, bias.clone()),
+            None => Ok(output),
+        }
+    }
+
+    /// 1 / denominator at lane 0, zero elsewhere.
+    fn softmax_inverse(
+        &mut self,
+        layer: &str,
+        total: NodeId,
+        spec: &AttentionSpec,
+        used: &dyn Fn(f64) -> Vector,
+    ) -> Added {
+        let name = |part: &str| format!("{layer}.attention.{part}");
+        let (scale, shift) = to_unit(spec.denominator_interval);
+        let masked = self.mul_plain(name("denominator_mask"), total, used(scale))?;
+        let unit = self.add_plain(name("denominator_unit"), masked, used(shift))?;
+        let function = folded(
+            FunctionKind::Inverse,
+            spec.denominator_interval,
+            &spec.inverse,
+        );
+        let mut inverse = self.polynomial(name("inverse"), unit, &function)?;
+        if spec.newton_steps > 0 {
+            let masked = self.mul_plain(name("denominator_copy"), total, used(1.0))?;
+            // Outside the used heads the middle of the interval, where the first approximation is taken as well.
+            let middle = (spec.denominator_interval.0 + spec.denominator_interval.1) / 2.0;
+            let padding: Vec<f64> = (0..spec.heads.heads())
+                .map(|head| if head < spec.used_heads { 0.0 } else { middle })
+                .collect();
+            let x = self.add_filled(name("denominator_filled"), masked, padding, middle)?;
+            for step in 0..spec.newton_steps {
+                inverse =
+                    self.newton_inverse(&name(&format!("inverse_newton{step}")), x, inverse)?;
+            }
+        }
+        self.clear_rest(name("inverse_clear"), inverse)
+    }
+
+    /// The key caches of all groups in use, the new token's key included.
+    fn append_key(
+        &mut self,
+        layer: &str,
+        x: NodeId,
+        spec: &AttentionSpec,
+        position: usize,
+    ) -> Result<Vec<NodeId>, GraphError> {
+        let heads = spec.heads;
+        let (group, lane) = (position / heads.lanes(), position % heads.lanes());
+        let family = format!("{layer}.cache.key");
+        let member = |g: usize| format!("{family}.{g}");
+        let mut keys = Vec::with_capacity(group + 1);
+        for g in 0..group + usize::from(lane > 0) {
+            keys.push(self.cache(member(g), &family, heads.cache())?);
+        }
+        let key = self.product_spaced(format!("{layer}.attention.key"), x, &spec.key, lane)?;
+        let key = match &spec.rope {
+            Some(RopeSpec { cos, sin }) => self.rope(
+                format!("{layer}.attention.key_rope"),
+                key,
+                cos.clone(),
+                sin.clone(),
+            )?,
+            None => self.mul_plain(format!("{layer}.attention.key_mask"), key, 1.0)?,
+        };
+        let cache = keys.get(group).copied();
+        let appended = self.append(format!("{layer}.attention.append_key"), &family, key, cache)?;
+        keys.truncate(group);
+        keys.push(appended);
+        self.output(member(group), appended);
+        Ok(keys)
+    }
+
+    /// All value caches, the new token's value included.
+    fn append_value(
+        &mut self,
+        layer: &str,
+        x: NodeId,
+        spec: &AttentionSpec,
+        position: usize,
+    ) -> Result<Vec<NodeId>, GraphError> {
+        let heads = spec.heads;
+        let (group, lane) = (position / heads.lanes(), position % heads.lanes());
+        let family = format!("{layer}.cache.value");
+        let mut value =
+            self.product_spaced(format!("{layer}.attention.value"), x, &spec.value, lane)?;
+        if let Some(bias) = &spec.value_bias {
+            value = self.add_plain(format!("{layer}.attention.value_bias"), value, bias.clone())?;
+        }
+        let mut values = Vec::with_capacity(heads.groups());
+        for s in 0..heads.groups() {
+            let member = format!("{family}.{s}");
+            // Number s holds, at channel c, the token of group (c + s) mod G.
+            let chosen = |entry: usize| (entry / heads.heads() + s) % heads.groups() == group;
+            let mask: Vec<f64> = (0..heads.width())
+                .map(|entry| f64::from(u8::from(chosen(entry))))
+                .collect();
+            let masked =
+                self.mul_plain(format!("{layer}.attention.value_mask.{s}"), value, mask)?;
+            let cache = if position == 0 {
+                None
+            } else {
+                Some(self.cache(&member, &family, heads.cache())?)
+            };
+            let appended = self.append(
+                format!("{layer}.attention.append_value.{s}"),
+                &family,
+                masked,
+                cache,
+            )?;
+            self.output(&member, appended);
+            values.push(appended);
+        }
+        Ok(values)
+    }
+
+    /// A feed-forward network for a normed periodic value. Nodes `name.*`.
+    pub fn feed_forward(&mut self, name: &str, x: NodeId, spec: &FeedForwardSpec) -> Added {
+        let part = |part: &str| format!("{name}.{part}");
+        let (scale, shift) = to_unit(spec.interval);
+        let argument = spec.gate.as_ref().unwrap_or(&spec.up);
+        let product = self.product_spaced(part("argument"), x, argument, 0)?;
+        let masked = self.mul_plain(part("mask"), product, scale)?;
+        let shifts: Vector = match (&spec.up_bias, &spec.gate) {
+            (Some(bias), None) => bias
+                .iter()
+                .map(|bias| scale * bias + shift)
+                .collect::<Vec<_>>()
+                .into(),
+            _ => shift.into(),
+        };
+        // Elsewhere stays 0, the middle of the interval.
+        let unit = self.add_plain(part("unit"), masked, shifts)?;
+        let function = folded(spec.kind, spec.interval, &spec.polynomial);
+        let value = self.polynomial(part("function"), unit, &function)?;
+        let mut hidden = self.clear_rest(part("clear"), value)?;
+        if spec.gate.is_some() {
+            // The zeros of the gated side mask this one.
+            let mut up = self.product_spaced(part("up"), x, &spec.up, 0)?;
+            if let Some(bias) = &spec.up_bias {
+                up = self.add_plain(part("up_bias"), up, bias.clone())?;
+            }
+            hidden = self.mul(part("gated"), hidden, up)?;
+        }
+        let hidden = self.repeat(part("repeat"), hidden)?;
+        let down = self.product_periodic(part("down"), hidden, &spec.down)?;
+        match &spec.down_bias {
+            Some(bias) => self.add_plain(part("down_bias"), down, bias.clone()),
+            None => Ok(down),
+        }
+    }
+}

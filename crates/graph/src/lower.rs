@@ -1,0 +1,195 @@
+//! Lowering: every semantic operation as operations of a slot machine (packing follows the layouts of [`crate::Layout`]).
+
+use crate::{Diagonals, Graph, Heads, Layout, Machine, Matrix, Node, Op, Plain, PlainId, Vector};
+
+/// Computes one node from its inputs, all at one level of at least [`Op::depth`]; the result is that many levels lower.
+///
+/// # Panics
+/// On input nodes, which are not computed.
+pub fn lower<M: Machine>(
+    graph: &Graph,
+    node: &Node,
+    machine: &mut M,
+    inputs: &[&M::Value],
+) -> Result<M::Value, M::Error> {
+    let layout = |i: usize| graph.node(node.inputs[i]).layout;
+    let x = *inputs.first().expect("input nodes are not lowered");
+    match &node.op {
+        Op::Input { .. } => unreachable!("input nodes have no inputs"),
+        Op::Add => machine.add(x, inputs[1]),
+        Op::Sub => machine.sub(x, inputs[1]),
+        Op::Mul => machine.mul(x, inputs[1]),
+        Op::Square => machine.square(x),
+        Op::AddPlain { vector, elsewhere } => {
+            machine.add_plain(x, &layout(0).plain(vector, *elsewhere))
+        }
+        Op::MulPlain {
+            vector: Vector::Uniform(constant),
+        } if layout(0).is_full() => machine.mul_constant(x, *constant),
+        Op::MulPlain { vector } => machine.mul_plain(x, &layout(0).plain(vector, 0.0)),
+        Op::SumAll => fold(machine, x.clone(), doubling(1, layout(0).values)),
+        Op::Polynomial(nonlinear) => machine.polynomial(x, &nonlinear.polynomial),
+        Op::SubtractImage {
+            function,
+            at,
+            counts,
+        } => {
+            let image = function.polynomial.evaluate(*at);
+            let known = (0..counts.entries())
+                .map(|i| -image * counts.at(i))
+                .collect::<Vec<_>>();
+            let known = match counts {
+                Vector::Uniform(_) => Vector::Uniform(known[0]),
+                Vector::Dense(_) => known.into(),
+            };
+            machine.add_plain(x, &layout(0).plain(&known, 0.0))
+        }
+        Op::ProductSpaced { matrix, lane } => product_spaced(machine, x, matrix, *lane),
+        Op::ProductPeriodic { matrix } => product_periodic(machine, x, matrix),
+        Op::Repeat => {
+            let lane = layout(0).lane().unwrap_or(0);
+            // Each step doubles the filled lanes, to the side where the run still has room.
+            let steps = doubling(1, layout(0).run)
+                .map(|step| if lane as i64 & step == 0 { -step } else { step });
+            fold(machine, x.clone(), steps)
+        }
+        Op::Rope { cos, sin } => {
+            let turned = machine.rotate(x, graph.slots() as i64 / 2)?;
+            let (cos, sin) = (layout(0).plain(cos, 0.0), layout(0).plain(sin, 0.0));
+            machine.dot_plain(&[(x, cos), (&turned, sin)])
+        }
+        Op::Append { .. } => match inputs {
+            [x, cache] => machine.add(cache, x),
+            _ => Ok(x.clone()),
+        },
+        Op::Scores(heads) => scores(machine, heads, x, &inputs[1..]),
+        Op::SumTokens(heads) => {
+            let stride = heads.channel_stride();
+            let sum = fold(
+                machine,
+                x.clone(),
+                doubling(stride, stride * heads.groups()),
+            )?;
+            fold(machine, sum, doubling(1, heads.lanes()))
+        }
+        Op::WeightedValues(heads) => {
+            let stride = heads.channel_stride() as i64;
+            let steps: Vec<i64> = (1..heads.groups() as i64).map(|s| s * stride).collect();
+            let turned = if steps.is_empty() {
+                Vec::new()
+            } else {
+                machine.rotate_many(x, &steps)?
+            };
+            let pairs: Vec<_> = std::iter::once(x)
+                .chain(&turned)
+                .zip(inputs[1..].iter().copied())
+                .collect();
+            let sum = machine.dot(&pairs)?;
+            fold(machine, sum, doubling(1, heads.lanes()))
+        }
+    }
+}
+
+/// `from, 2 from, 4 from, ...` below `to`.
+fn doubling(from: usize, to: usize) -> impl Iterator<Item = i64> {
+    std::iter::successors(Some(from), |step| Some(2 * step))
+        .take_while(move |&step| step < to)
+        .map(|step| step as i64)
+}
+
+/// `a = a + rot(a, step)` for every step.
+fn fold<M: Machine>(
+    machine: &mut M,
+    mut a: M::Value,
+    steps: impl Iterator<Item = i64>,
+) -> Result<M::Value, M::Error> {
+    for step in steps {
+        let turned = machine.rotate(&a, step)?;
+        a = machine.add(&a, &turned)?;
+    }
+    Ok(a)
+}
+
+/// Slot `i * t + j` gets `x[r] W[r, i]` for the rows `r = j mod t`; the sum over each run ends at `lane`.
+fn product_spaced<M: Machine>(
+    machine: &mut M,
+    x: &M::Value,
+    matrix: &Matrix,
+    lane: usize,
+) -> Result<M::Value, M::Error> {
+    let slots = machine.slots();
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let run = slots / columns;
+    let id = PlainId::of(("product spaced", matrix.name(), rows, columns, slots));
+    let weights = matrix.clone();
+    let diagonals = Diagonals::new(id, run, (rows / run).max(1), slots, move |m, out| {
+        for (slot, out) in out.iter_mut().enumerate() {
+            *out = weights.at((slot + m * run) % rows, slot / run);
+        }
+    });
+    let sums = machine.linear_transform(x, &diagonals)?;
+    let steps =
+        doubling(1, run.min(rows)).map(|step| if lane as i64 & step == 0 { step } else { -step });
+    fold(machine, sums, steps)
+}
+
+/// Slot `i * t + j` gets `x[r] W[r, c]` for columns `c = i * t + j mod columns`; cyclic sums make it valid everywhere.
+fn product_periodic<M: Machine>(
+    machine: &mut M,
+    x: &M::Value,
+    matrix: &Matrix,
+) -> Result<M::Value, M::Error> {
+    let slots = machine.slots();
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let run = slots / rows;
+    let id = PlainId::of(("product periodic", matrix.name(), rows, columns, slots));
+    let weights = matrix.clone();
+    let diagonals = Diagonals::new(id, run, (columns / run).max(1), slots, move |m, out| {
+        for (slot, out) in out.iter_mut().enumerate() {
+            *out = weights.at((slot / run + m) % rows, slot % columns);
+        }
+    });
+    let sums = machine.linear_transform(x, &diagonals)?;
+    fold(machine, sums, doubling(columns.max(run), slots))
+}
+
+fn scores<M: Machine>(
+    machine: &mut M,
+    heads: &Heads,
+    query: &M::Value,
+    keys: &[&M::Value],
+) -> Result<M::Value, M::Error> {
+    let stride = heads.channel_stride();
+    let mut sums = Vec::with_capacity(keys.len());
+    for key in keys {
+        let products = machine.mul(query, key)?;
+        // Cyclic over all slots, so valid at every channel.
+        sums.push(fold(
+            machine,
+            products,
+            doubling(stride, stride * heads.channels()),
+        )?);
+    }
+    if heads.groups() == 1 {
+        return Ok(sums.swap_remove(0));
+    }
+    let masked: Vec<_> = sums
+        .iter()
+        .enumerate()
+        .map(|(g, sum)| (sum, group_mask(heads, g)))
+        .collect();
+    machine.dot_plain(&masked)
+}
+
+/// One in the slots of a group's scores, zero in those of the others.
+fn group_mask(heads: &Heads, group: usize) -> Plain {
+    let Layout { values: period, .. } = heads.scores();
+    let stride = heads.channel_stride();
+    Plain::new(
+        PlainId::of(("group mask", period, stride, group)),
+        period,
+        move |out| {
+            out[group * stride..][..stride].fill(1.0);
+        },
+    )
+}

@@ -1,0 +1,136 @@
+//! Plans: at which level every value sits and where it is refreshed, as a file with a hash.
+
+use crate::{Level, PlanError};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A refresh of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BootstrapPlan {
+    /// Size of the bootstrap in slots; a multiple of the value's period.
+    pub slots: usize,
+    /// Level afterwards.
+    pub target: Level,
+}
+
+/// Where one node computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodePlan {
+    /// Level to which all inputs are dropped.
+    pub level_in: Level,
+    /// Level of the result.
+    pub level_out: Level,
+    /// The refresh of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bootstrap: Option<BootstrapPlan>,
+    /// Predicted time, the refresh included.
+    pub microseconds: u64,
+}
+
+impl NodePlan {
+    /// Level at which the value is handed on: after the refresh where there is one.
+    pub fn level(&self) -> Level {
+        self.bootstrap
+            .map_or(self.level_out, |bootstrap| bootstrap.target)
+    }
+}
+
+/// A module's part of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModulePlan {
+    /// The common beginning of its nodes' names.
+    pub name: String,
+    /// Predicted time.
+    pub microseconds: u64,
+    /// How many bootstraps it has.
+    pub bootstraps: usize,
+    /// Level of its first operation's inputs.
+    pub level_in: Level,
+    /// Level of its last result.
+    pub level_out: Level,
+}
+
+/// The plan of a step; one plan serves all token positions, whose graphs have the same names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Of everything else, as hexadecimal SHA-256.
+    pub hash: String,
+    /// Slots of the machine.
+    pub slots: usize,
+    /// The highest level that is used by anything.
+    pub max_level: Level,
+    /// Bootstraps of a step.
+    pub bootstraps: usize,
+    /// Predicted time of a step.
+    pub microseconds: u64,
+    /// Every rotation that occurs, with the highest level at which it does: what keys are needed.
+    pub rotations: BTreeMap<i64, Level>,
+    /// The highest level of a product of two values; none where there is none.
+    pub relinearization: Option<Level>,
+    /// The fixed level of every family of caches.
+    pub caches: BTreeMap<String, Level>,
+    /// In the order of the graph.
+    pub modules: Vec<ModulePlan>,
+    /// By the names of the graph.
+    pub nodes: BTreeMap<String, NodePlan>,
+}
+
+impl Plan {
+    /// The plan of a node.
+    pub fn node(&self, name: &str) -> Result<&NodePlan, PlanError> {
+        self.nodes.get(name).ok_or_else(|| PlanError::Missing {
+            node: name.to_owned(),
+        })
+    }
+
+    /// Sizes of the bootstraps that occur, with the highest target of each.
+    pub fn bootstrap_sizes(&self) -> BTreeMap<usize, Level> {
+        let mut sizes = BTreeMap::new();
+        for bootstrap in self.nodes.values().filter_map(|node| node.bootstrap) {
+            let target: &mut Level = sizes.entry(bootstrap.slots).or_default();
+            *target = bootstrap.target.max(*target);
+        }
+        sizes
+    }
+
+    /// Sets the hash to that of the content.
+    pub(crate) fn seal(mut self) -> Self {
+        self.hash = self.content_hash();
+        self
+    }
+
+    fn content_hash(&self) -> String {
+        let unsealed = Plan {
+            hash: String::new(),
+            ..self.clone()
+        };
+        let bytes = serde_json::to_vec(&unsealed).expect("plans hold numbers and strings only");
+        Sha256::digest(bytes)
+            .iter()
+            .fold(String::new(), |mut hex, byte| {
+                write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
+                hex
+            })
+    }
+
+    /// As JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("plans hold numbers and strings only")
+    }
+
+    /// From JSON; the hash must be that of the content.
+    pub fn from_json(json: &str) -> Result<Self, PlanError> {
+        let plan: Plan =
+            serde_json::from_str(json).map_err(|error| PlanError::Parse(error.to_string()))?;
+        let expected = plan.content_hash();
+        if plan.hash != expected {
+            return Err(PlanError::Hash {
+                expected,
+                got: plan.hash,
+            });
+        }
+        Ok(plan)
+    }
+}

@@ -1,0 +1,110 @@
+//! The logical meaning of every operation, on compact vectors without slots.
+
+use crate::{Heads, NonLinear, Op};
+
+/// Which non-linear functions are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fidelity {
+    /// The exact ones: the clear reference.
+    Exact,
+    /// Their polynomials: what an encrypted run computes, noise apart.
+    Polynomial,
+}
+
+impl Fidelity {
+    /// The function's value as meant.
+    pub fn evaluate(self, nonlinear: &NonLinear, u: f64) -> f64 {
+        match self {
+            Fidelity::Exact => nonlinear.function.evaluate(u),
+            Fidelity::Polynomial => nonlinear.polynomial.evaluate(u),
+        }
+    }
+}
+
+/// The logical entries of an operation's result from those of its inputs.
+///
+/// # Panics
+/// On input nodes, which are not computed.
+pub(crate) fn evaluate(op: &Op, inputs: &[&[f64]], fidelity: Fidelity) -> Vec<f64> {
+    let x = *inputs.first().expect("input nodes are not evaluated");
+    let map = |f: &dyn Fn(usize, f64) -> f64| x.iter().enumerate().map(|(i, &x)| f(i, x)).collect();
+    match op {
+        Op::Input { .. } => unreachable!("input nodes have no inputs"),
+        Op::Add => zip(x, inputs[1], |a, b| a + b),
+        Op::Sub => zip(x, inputs[1], |a, b| a - b),
+        Op::Mul => zip(x, inputs[1], |a, b| a * b),
+        Op::Square => map(&|_, x| x * x),
+        Op::AddPlain { vector, .. } => map(&|i, x| x + vector.at(i)),
+        Op::MulPlain { vector } => map(&|i, x| x * vector.at(i)),
+        Op::SumAll => vec![x.iter().sum()],
+        Op::Polynomial(nonlinear) => map(&|_, x| fidelity.evaluate(nonlinear, x)),
+        Op::SubtractImage {
+            function,
+            at,
+            counts,
+        } => {
+            let image = fidelity.evaluate(function, *at);
+            map(&|i, x| x - counts.at(i) * image)
+        }
+        Op::ProductSpaced { matrix, .. } | Op::ProductPeriodic { matrix } => matrix.apply(x),
+        Op::Repeat => x.to_vec(),
+        Op::Rope { cos, sin } => {
+            let half = x.len() / 2;
+            map(&|i, value| value * cos.at(i) + x[(i + half) % x.len()] * sin.at(i))
+        }
+        // The cache has a run of lanes per entry; the value that comes is zero elsewhere, and which of the lanes it goes
+        // to is in its layout: see `append`.
+        Op::Append { .. } => unreachable!("appending needs the lane"),
+        Op::Scores(heads) => scores(heads, x, &inputs[1..]),
+        Op::SumTokens(heads) => {
+            let mut sums = vec![0.0; heads.heads()];
+            for (i, value) in x.iter().enumerate() {
+                sums[i / heads.lanes() % heads.heads()] += value;
+            }
+            sums
+        }
+        Op::WeightedValues(heads) => weighted_values(heads, x, &inputs[1..]),
+    }
+}
+
+/// A cache's member after `x` was added at `lane` of runs of `run` slots.
+pub(crate) fn append(x: &[f64], cache: Option<&[f64]>, run: usize, lane: usize) -> Vec<f64> {
+    let mut cache = cache.map_or_else(|| vec![0.0; x.len() * run], <[f64]>::to_vec);
+    for (i, x) in x.iter().enumerate() {
+        cache[i * run + lane] += x;
+    }
+    cache
+}
+
+fn zip(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+    (0..a.len().max(b.len()))
+        .map(|i| f(a[i % a.len()], b[i % b.len()]))
+        .collect()
+}
+
+fn scores(heads: &Heads, query: &[f64], keys: &[&[f64]]) -> Vec<f64> {
+    let (lanes, stride) = (heads.lanes(), heads.channel_stride());
+    let mut scores = vec![0.0; heads.groups() * stride];
+    for (key, scores) in keys.iter().zip(scores.chunks_mut(stride)) {
+        for (query, key) in query.chunks(heads.heads()).zip(key.chunks(stride)) {
+            for (i, score) in scores.iter_mut().enumerate() {
+                *score += query[i / lanes] * key[i];
+            }
+        }
+    }
+    scores
+}
+
+fn weighted_values(heads: &Heads, weights: &[f64], values: &[&[f64]]) -> Vec<f64> {
+    let (lanes, stride, groups) = (heads.lanes(), heads.channel_stride(), heads.groups());
+    let mut sums = vec![0.0; heads.width()];
+    for (s, values) in values.iter().enumerate() {
+        for (c, values) in values.chunks(stride).enumerate() {
+            let weights = &weights[(c + s) % groups * stride..][..stride];
+            for (i, (weight, value)) in weights.iter().zip(values).enumerate() {
+                sums[c * heads.heads() + i / lanes] += weight * value;
+            }
+        }
+    }
+    sums
+}
