@@ -1,0 +1,111 @@
+//! Helpers of the integration tests.
+#![allow(dead_code)]
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+use std::collections::HashMap;
+use taciturn_approx::Chebyshev;
+use taciturn_graph::{Graph, Level, Matrix, NoiseLevels, Plan, SlotSimulator, run};
+
+/// Numbers in [-1, 1] from a seed.
+pub struct Random(ChaCha8Rng);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Random(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    pub fn number(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    pub fn vector(&mut self, length: usize) -> Vec<f64> {
+        (0..length).map(|_| self.number()).collect()
+    }
+
+    pub fn matrix(&mut self, name: &str, rows: usize, columns: usize, scale: f64) -> Matrix {
+        let entries: Vec<f32> = self
+            .vector(rows * columns)
+            .iter()
+            .map(|x| (scale * x) as f32)
+            .collect();
+        Matrix::dense(name, rows, columns, entries).unwrap()
+    }
+}
+
+/// Interpolation in the Chebyshev points.
+pub fn interpolate(f: impl Fn(f64) -> f64, low: f64, high: f64, degree: usize) -> Chebyshev {
+    let n = degree + 1;
+    let angle = |k: usize| std::f64::consts::PI * (k as f64 + 0.5) / n as f64;
+    let values: Vec<f64> = (0..n)
+        .map(|k| f((low + high) / 2.0 + (high - low) / 2.0 * angle(k).cos()))
+        .collect();
+    let coefficients = (0..n)
+        .map(|j| {
+            let sum: f64 = (0..n)
+                .map(|k| values[k] * (j as f64 * angle(k)).cos())
+                .sum();
+            sum * if j == 0 { 1.0 } else { 2.0 } / n as f64
+        })
+        .collect();
+    Chebyshev {
+        low,
+        high,
+        coefficients,
+    }
+}
+
+/// As seen from [-1, 1].
+pub fn unit(chebyshev: Chebyshev) -> Chebyshev {
+    Chebyshev {
+        low: -1.0,
+        high: 1.0,
+        ..chebyshev
+    }
+}
+
+pub fn worst(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter()
+        .zip(b)
+        .fold(0.0, |worst: f64, (a, b)| worst.max((a - b).abs()))
+}
+
+/// Runs a graph on slots and returns the logical entries of its outputs.
+pub fn run_slots(
+    graph: &Graph,
+    plan: &Plan,
+    simulator: &mut SlotSimulator,
+    inputs: &HashMap<String, Vec<f64>>,
+) -> HashMap<String, Vec<f64>> {
+    let layouts: HashMap<String, _> = graph
+        .inputs()
+        .map(|(name, layout)| (name.to_owned(), *layout))
+        .collect();
+    let encrypted = inputs
+        .iter()
+        .filter(|(name, _)| layouts.contains_key(*name))
+        .map(|(name, entries)| {
+            let slots = layouts[name].expand(entries, 0.0, graph.slots());
+            (name.clone(), simulator.encrypt(&slots, plan.max_level))
+        })
+        .collect();
+    let outputs = run(graph, plan, simulator, encrypted, &mut |_| ()).unwrap();
+    graph
+        .outputs()
+        .iter()
+        .map(|(name, id)| {
+            (
+                name.clone(),
+                graph.node(*id).layout.compact(outputs[name].as_slice()),
+            )
+        })
+        .collect()
+}
+
+/// A simulator without noise.
+pub fn exact(slots: usize) -> SlotSimulator {
+    SlotSimulator::new(slots, NoiseLevels::NONE, 0)
+}
+
+pub const MAX_LEVEL: Level = Level(13);
