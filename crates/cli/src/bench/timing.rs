@@ -1,0 +1,35 @@
+//! Repeated timing, and the process's memory.
+
+use std::time::Instant;
+
+/// Runs `f` once to warm up, then `runs` times; the times in milliseconds, sorted.
+pub fn sorted_ms<E>(runs: usize, mut f: impl FnMut() -> Result<(), E>) -> Result<Vec<f64>, E> {
+    f()?;
+    let mut times = Vec::with_capacity(runs);
+    for _ in 0..runs {
+        let start = Instant::now();
+        f()?;
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times)
+}
+
+/// The median of [`sorted_ms`].
+pub fn median_ms<E>(runs: usize, f: impl FnMut() -> Result<(), E>) -> Result<f64, E> {
+    Ok(sorted_ms(runs, f)?[runs / 2])
+}
+
+/// Peak resident memory of this process; 0 where the system does not tell.
+pub fn peak_rss_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kib = status.lines().find_map(|l| {
+        l.strip_prefix("VmHWM:")?
+            .trim()
+            .strip_suffix("kB")?
+            .trim()
+            .parse::<u64>()
+            .ok()
+    });
+    kib.unwrap_or(0) * 1024
+}
