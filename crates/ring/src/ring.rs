@@ -124,7 +124,7 @@ fn backend(kind: BackendKind) -> Result<Arc<dyn Backend>, RingError> {
         BackendKind::Auto => Ok(avx512().unwrap_or_else(|| Arc::new(CpuBackend(Portable)))),
         BackendKind::Avx512 => avx512().ok_or(RingError::BackendUnavailable {
             name: "avx512",
-            needs: "AVX-512 F, DQ, VL and IFMA",
+            needs: "AVX-512 F and IFMA",
         }),
     }
 }

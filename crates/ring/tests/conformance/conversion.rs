@@ -25,7 +25,7 @@ fn reconstruct(ring: &Ring, a: &Poly, basis: Basis, k: usize) -> BigInt {
         let cofactor = &big_q / q.value();
         let y = q.mul(a.limb(i)[k], q.inv(residue(&cofactor, q.value())));
         let weight = ((1u128 << 84) / q.value() as u128) as u64;
-        quotient += (y as u128 * weight as u128 >> 52) as u64;
+        quotient += ((y as u128 * weight as u128) >> 52) as u64;
         sum += cofactor * y;
     }
     sum - big_q * ((quotient + (1 << 31)) >> 32)

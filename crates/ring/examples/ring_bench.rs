@@ -1,0 +1,150 @@
+//! Times the ring's operations on this machine and prints one JSON object.
+//!
+//! `cargo run --release -p taciturn-ring --example ring_bench [portable] [THREADS]`
+
+use std::time::Instant;
+use taciturn_ring::{BackendKind, Basis, Form, Poly, Ring, primes_near};
+
+const LOG_N: u32 = 16;
+const LIMBS_Q: usize = 28;
+const LIMBS_P: usize = 9;
+const DIGITS: usize = 3;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let portable = arguments.iter().any(|a| a == "portable");
+    let threads = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(1);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()?;
+    let mut moduli = primes_near(2f64.powi(50), LOG_N, LIMBS_P + 12, &[])?;
+    moduli.rotate_left(LIMBS_P);
+    moduli.splice(
+        12..12,
+        primes_near(2f64.powi(40), LOG_N, LIMBS_Q - 12, &[])?,
+    );
+    let kind = if portable {
+        BackendKind::Portable
+    } else {
+        BackendKind::Auto
+    };
+    let ring = Ring::with_backend(LOG_N, &moduli, kind)?;
+    pool.install(|| report(&ring, threads));
+    Ok(())
+}
+
+/// The median time in milliseconds of one call.
+fn time<T>(mut call: impl FnMut() -> T) -> f64 {
+    let start = Instant::now();
+    drop(call());
+    let runs = (0.4 / start.elapsed().as_secs_f64().max(1e-6)).clamp(5.0, 2000.0) as usize;
+    let mut times: Vec<f64> = (0..runs)
+        .map(|_| {
+            let start = Instant::now();
+            drop(call());
+            start.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[runs / 2]
+}
+
+fn report(ring: &Ring, threads: usize) {
+    let q = Basis::range(0..LIMBS_Q);
+    let p = Basis::range(LIMBS_Q..LIMBS_Q + LIMBS_P);
+    let all = q.union(p);
+    let random = |seed: u8, basis| ring.uniform(&[seed; 32], basis);
+    let mut fields: Vec<(&str, f64)> = Vec::new();
+    let mut measure = |name, time: f64| fields.push((name, time));
+
+    let mut limb = random(1, Basis::single(0));
+    let round_trip = time(|| {
+        ring.intt(&mut limb);
+        ring.ntt(&mut limb);
+    });
+    // Alternating keeps words canonical; the two directions are told apart below, over many limbs.
+    measure("ntt_intt_one_limb_ms", round_trip);
+    let mut a = random(2, all);
+    let limbs = all.len() as f64;
+    let (mut forward, mut inverse) = (Vec::new(), Vec::new());
+    for _ in 0..15 {
+        let start = Instant::now();
+        ring.intt(&mut a);
+        let middle = Instant::now();
+        ring.ntt(&mut a);
+        inverse.push((middle - start).as_secs_f64() * 1e3 / limbs);
+        forward.push(middle.elapsed().as_secs_f64() * 1e3 / limbs);
+    }
+    forward.sort_by(f64::total_cmp);
+    inverse.sort_by(f64::total_cmp);
+    measure("ntt_ms", forward[7]);
+    measure("intt_ms", inverse[7]);
+
+    let x = random(3, q);
+    let mut acc = random(4, q);
+    measure("add_ms", time(|| ring.add_assign(&mut acc, &x)));
+    measure("mul_ms", time(|| ring.mul_assign(&mut acc, &x)));
+    measure("mul_add_ms", time(|| ring.mul_add_assign(&mut acc, &x, &x)));
+    measure("automorphism_ms", time(|| ring.automorphism(&x, 5)));
+    measure("uniform_ms", time(|| random(5, q)));
+    let small = vec![-77; ring.n()];
+    measure("from_signed_ms", time(|| ring.from_signed(&small, q)));
+
+    let mut coefficient = x.clone();
+    ring.intt(&mut coefficient);
+    let digit = |j: usize| Basis::range(j * LIMBS_Q / DIGITS..(j + 1) * LIMBS_Q / DIGITS);
+    let first = ring.restrict(&coefficient, digit(0));
+    measure("convert_ms", time(|| ring.convert(&first, all)));
+    measure(
+        "extend_digit_ms",
+        time(|| ring.extend_digit(&coefficient, &x, digit(0), all)),
+    );
+    let decompose = |x: &Poly| -> Vec<Poly> {
+        let mut coefficient = x.clone();
+        ring.intt(&mut coefficient);
+        (0..DIGITS)
+            .map(|j| ring.extend_digit(&coefficient, x, digit(j), all))
+            .collect()
+    };
+    let digits = decompose(&x);
+    measure("decompose_ms", time(|| decompose(&x)));
+    let key: Vec<(Poly, Poly)> = (0..DIGITS as u8)
+        .map(|j| (random(10 + 2 * j, all), random(11 + 2 * j, all)))
+        .collect();
+    measure(
+        "key_product_ms",
+        time(|| ring.key_product(&digits, &key, all)),
+    );
+    measure(
+        "key_product_automorphism_ms",
+        time(|| ring.key_product_automorphism(&digits, &key, 5, all)),
+    );
+    let product = ring.key_product(&digits, &key, all);
+    measure("mod_down_ms", time(|| ring.mod_down(&product.0, p)));
+    measure(
+        "rescale_ms",
+        time(|| ring.mod_down(&x, Basis::single(LIMBS_Q - 1))),
+    );
+    let one = ring.restrict(&coefficient, Basis::single(0));
+    measure("raise_ms", time(|| ring.raise(&one, q)));
+    let rotate = |c: &(Poly, Poly)| {
+        let digits = decompose(&c.1);
+        let product = ring.key_product_automorphism(&digits, &key, 5, all);
+        let mut out = (ring.mod_down(&product.0, p), ring.mod_down(&product.1, p));
+        ring.add_assign(&mut out.0, &ring.automorphism(&c.0, 5));
+        out
+    };
+    let ciphertext = (x.clone(), random(6, q));
+    assert_eq!(ciphertext.0.form(), Form::Evaluation);
+    measure("rotate_ms", time(|| rotate(&ciphertext)));
+
+    let fields: Vec<String> = fields
+        .iter()
+        .map(|(name, ms)| format!("\"{name}\": {ms:.4}"))
+        .collect();
+    println!(
+        "{{\"backend\": \"{}\", \"threads\": {threads}, \"log_n\": {LOG_N}, \"limbs_q\": {LIMBS_Q}, \"limbs_p\": {LIMBS_P}, {}}}",
+        ring.backend_name(),
+        fields.join(", ")
+    );
+}

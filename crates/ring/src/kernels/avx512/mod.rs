@@ -1,0 +1,118 @@
+//! Kernels for AVX-512 with the 52-bit multiply-add of IFMA: eight words at a time.
+
+mod convert;
+mod lanes;
+mod ntt;
+mod pointwise;
+
+use super::{Kernels, portable::Portable};
+use crate::{Automorphism, Modulus, conversion::Target, tables::NttTable};
+
+/// Exists only where the processor has AVX-512 F and IFMA.
+#[derive(Copy, Clone)]
+pub(crate) struct Avx512(());
+
+impl Avx512 {
+    pub(crate) fn detect() -> Option<Self> {
+        let here = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma");
+        here.then_some(Self(()))
+    }
+}
+
+/// Calls a function compiled for these features; `self` is the proof that the processor has them.
+macro_rules! with_features {
+    ($proof:ident, $call:expr) => {{
+        let Self(()) = $proof;
+        // SAFETY: an `Avx512` exists only where the features were detected.
+        unsafe { $call }
+    }};
+}
+
+impl Kernels for Avx512 {
+    const NAME: &'static str = "avx512ifma";
+
+    fn ntt(self, table: NttTable<'_>, a: &mut [u64]) {
+        if a.len() < ntt::MIN_WORDS {
+            return Portable.ntt(table, a);
+        }
+        with_features!(self, ntt::forward(table, a))
+    }
+
+    fn intt(self, table: NttTable<'_>, a: &mut [u64]) {
+        if a.len() < ntt::MIN_WORDS {
+            return Portable.intt(table, a);
+        }
+        with_features!(self, ntt::inverse(table, a))
+    }
+
+    fn add(self, q: Modulus, a: &mut [u64], b: &[u64]) {
+        with_features!(self, pointwise::add(q, a, b))
+    }
+
+    fn sub(self, q: Modulus, a: &mut [u64], b: &[u64]) {
+        with_features!(self, pointwise::sub(q, a, b))
+    }
+
+    fn neg(self, q: Modulus, a: &mut [u64]) {
+        with_features!(self, pointwise::neg(q, a))
+    }
+
+    fn mul(self, q: Modulus, a: &mut [u64], b: &[u64]) {
+        with_features!(self, pointwise::mul(q, a, b))
+    }
+
+    fn mul_add(self, q: Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
+        with_features!(self, pointwise::mul_add(q, acc, a, b))
+    }
+
+    fn mul_into(self, q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
+        with_features!(self, pointwise::mul_into(q, out, a, b))
+    }
+
+    fn scale(self, q: Modulus, a: &mut [u64], factor: u64) {
+        with_features!(self, pointwise::scale(q, a, factor))
+    }
+
+    fn shift(self, q: Modulus, a: &mut [u64], term: u64) {
+        with_features!(self, pointwise::shift(q, a, term))
+    }
+
+    fn sub_scale(self, q: Modulus, out: &mut [u64], a: &[u64], factor: u64) {
+        with_features!(self, pointwise::sub_scale(q, out, a, factor))
+    }
+
+    fn automorphism(self, out: &mut [u64], a: &[u64], map: &Automorphism) {
+        with_features!(self, pointwise::automorphism(out, a, map))
+    }
+
+    fn key_product(
+        self,
+        q: Modulus,
+        out: [&mut [u64]; 2],
+        digits: &[&[u64]],
+        keys: &[[&[u64]; 2]],
+        map: Option<&Automorphism>,
+    ) {
+        with_features!(self, convert::key_product(q, out, digits, keys, map))
+    }
+
+    fn convert_source(
+        self,
+        q: Modulus,
+        y: &mut [u64],
+        quotient: &mut [u64],
+        x: &[u64],
+        inverse: u64,
+        weight: u64,
+    ) {
+        with_features!(self, convert::source(q, y, quotient, x, inverse, weight))
+    }
+
+    fn convert_quotient(self, quotient: &mut [u64]) {
+        Portable.convert_quotient(quotient);
+    }
+
+    fn convert_target(self, p: Modulus, out: &mut [u64], ys: &[u64], target: &Target) {
+        with_features!(self, convert::target(p, out, ys, target))
+    }
+}

@@ -1,0 +1,101 @@
+//! Word by word arithmetic.
+
+use super::lanes::*;
+use crate::{Automorphism, Modulus};
+use std::arch::x86_64::_mm512_permutexvar_epi64;
+
+#[target_feature(enable = "avx512f")]
+pub(super) fn add(q: Modulus, a: &mut [u64], b: &[u64]) {
+    let p = Prime::new(q);
+    for (a, b) in groups_mut(a).iter_mut().zip(groups(b)) {
+        store(a, reduce(super::lanes::add(load(a), load(b)), p.q));
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+pub(super) fn sub(q: Modulus, a: &mut [u64], b: &[u64]) {
+    let p = Prime::new(q);
+    for (a, b) in groups_mut(a).iter_mut().zip(groups(b)) {
+        let difference = super::lanes::sub(load(a), load(b));
+        store(a, reduce(super::lanes::add(difference, p.q), p.q));
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+pub(super) fn neg(q: Modulus, a: &mut [u64]) {
+    let p = Prime::new(q);
+    for a in groups_mut(a) {
+        store(a, reduce(super::lanes::sub(p.q, load(a)), p.q));
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn mul(q: Modulus, a: &mut [u64], b: &[u64]) {
+    let p = Barrett::new(q);
+    for (a, b) in groups_mut(a).iter_mut().zip(groups(b)) {
+        store(a, p.mul(load(a), load(b)));
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn mul_add(q: Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
+    let (p, q) = (Barrett::new(q), splat(q.value()));
+    for (acc, (a, b)) in groups_mut(acc)
+        .iter_mut()
+        .zip(groups(a).iter().zip(groups(b)))
+    {
+        store(
+            acc,
+            reduce(super::lanes::add(load(acc), p.mul(load(a), load(b))), q),
+        );
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn mul_into(q: Modulus, out: &mut [u64], a: &[u64], b: &[u64]) {
+    let p = Barrett::new(q);
+    for (out, (a, b)) in groups_mut(out)
+        .iter_mut()
+        .zip(groups(a).iter().zip(groups(b)))
+    {
+        store(out, p.mul(load(a), load(b)));
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn scale(q: Modulus, a: &mut [u64], factor: u64) {
+    let p = Prime::new(q);
+    let factor = p.factor(splat(q.to_montgomery(factor)));
+    for a in groups_mut(a) {
+        store(a, p.mul(load(a), factor));
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+pub(super) fn shift(q: Modulus, a: &mut [u64], term: u64) {
+    let (p, term) = (Prime::new(q), splat(term));
+    for a in groups_mut(a) {
+        store(a, reduce(super::lanes::add(load(a), term), p.q));
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn sub_scale(q: Modulus, out: &mut [u64], a: &[u64], factor: u64) {
+    let p = Prime::new(q);
+    let factor = p.factor(splat(factor));
+    for (out, a) in groups_mut(out).iter_mut().zip(groups(a)) {
+        let difference = super::lanes::sub(super::lanes::add(load(a), p.q), load(out));
+        store(out, p.mul(difference, factor));
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+pub(super) fn automorphism(out: &mut [u64], a: &[u64], map: &Automorphism) {
+    let a = groups(a);
+    for (out, (start, shuffle)) in groups_mut(out).iter_mut().zip(map.groups()) {
+        store(
+            out,
+            _mm512_permutexvar_epi64(load(shuffle), load(&a[start / out.len()])),
+        );
+    }
+}
