@@ -120,12 +120,13 @@ impl Graph {
         self.add_node(name, Op::Polynomial(function.clone()), &[x])
     }
 
-    /// Subtracts `counts * function(at)`.
+    /// Subtracts `counts * function(at)^(2^squarings)`.
     pub fn subtract_image(
         &mut self,
         name: impl Into<String>,
         x: NodeId,
         function: &Arc<NonLinear>,
+        squarings: u32,
         at: f64,
         counts: impl Into<Vector>,
     ) -> Added {
@@ -133,6 +134,7 @@ impl Graph {
             name,
             Op::SubtractImage {
                 function: function.clone(),
+                squarings,
                 at,
                 counts: counts.into(),
             },

@@ -2,7 +2,7 @@
 
 use crate::{Function, FunctionKind, Graph, GraphError, Heads, Matrix, NodeId, NonLinear, Vector};
 use std::sync::Arc;
-use taciturn_approx::Chebyshev;
+use taciturn_approx::{Chebyshev, Exp, Inverse, InverseSqrt};
 
 type Added = Result<NodeId, GraphError>;
 
@@ -13,10 +13,8 @@ pub struct NormSpec {
     pub width: usize,
     /// Added to the mean square.
     pub epsilon: f64,
-    /// First approximation of `(s / width + epsilon)^(-1/2)` for sums of squares `s` in its interval.
-    pub start: Chebyshev,
-    /// Newton steps after it.
-    pub newton_steps: usize,
+    /// Of the mean square plus `epsilon`.
+    pub inverse_sqrt: InverseSqrt,
 }
 
 /// Rotary embedding of queries and keys at one position, in padded column order.
@@ -55,16 +53,10 @@ pub struct AttentionSpec {
     pub score_scale: f64,
     /// Constant `beta` per true head that is subtracted from scaled scores.
     pub offsets: Vec<f64>,
-    /// Lower and upper end of scaled scores less `beta`.
-    pub score_interval: (f64, f64),
-    /// Approximation of `exp` on that interval, as a polynomial on [-1, 1].
-    pub exp: Chebyshev,
-    /// Lower and upper end of the denominators.
-    pub denominator_interval: (f64, f64),
-    /// First approximation of `1 / x` on that interval, as a polynomial on [-1, 1].
-    pub inverse: Chebyshev,
-    /// Newton steps after it.
-    pub newton_steps: usize,
+    /// Of scaled scores less `beta`.
+    pub exp: Exp,
+    /// Of the denominators.
+    pub inverse: Inverse,
 }
 
 /// A feed-forward network; with a gate (SwiGLU) the function is applied to the gate.
@@ -82,21 +74,27 @@ pub struct FeedForwardSpec {
     pub down_bias: Option<Vec<f64>>,
     /// The non-linear function.
     pub kind: FunctionKind,
-    /// Lower and upper end of its arguments.
-    pub interval: (f64, f64),
-    /// Its approximation, as a polynomial on [-1, 1].
+    /// Its approximation.
     pub polynomial: Chebyshev,
 }
 
-/// Scale and shift that map an interval to [-1, 1].
-fn to_unit((low, high): (f64, f64)) -> (f64, f64) {
-    (2.0 / (high - low), -(high + low) / (high - low))
+/// Scale and shift that map a polynomial's interval to [-1, 1].
+fn to_unit(polynomial: &Chebyshev) -> (f64, f64) {
+    let width = polynomial.high - polynomial.low;
+    (2.0 / width, -(polynomial.high + polynomial.low) / width)
 }
 
-fn folded(kind: FunctionKind, (low, high): (f64, f64), polynomial: &Chebyshev) -> Arc<NonLinear> {
+/// A function whose argument comes mapped to [-1, 1]; `divisor` divides the exact one's argument.
+fn folded(kind: FunctionKind, polynomial: &Chebyshev, divisor: f64) -> Arc<NonLinear> {
+    let (low, high) = (polynomial.low / divisor, polynomial.high / divisor);
+    let polynomial = Chebyshev {
+        low: -1.0,
+        high: 1.0,
+        coefficients: polynomial.coefficients.clone(),
+    };
     Arc::new(NonLinear {
         function: Function::folded(kind, low, high),
-        polynomial: polynomial.clone(),
+        polynomial,
     })
 }
 
@@ -111,16 +109,25 @@ impl Graph {
             input_shift: spec.epsilon,
             ..Function::plain(FunctionKind::InverseSqrt)
         };
+        // The same polynomial, seen from the sum of squares.
+        let InverseSqrt { start, newton } = &spec.inverse_sqrt;
+        let sum_of = |mean: f64| (mean - spec.epsilon) * width;
+        let (low, high) = (sum_of(start.low), sum_of(start.high));
+        let polynomial = Chebyshev {
+            low,
+            high,
+            coefficients: start.coefficients.clone(),
+        };
         let start = Arc::new(NonLinear {
             function,
-            polynomial: spec.start.clone(),
+            polynomial,
         });
         let mut inverse = self.polynomial(format!("{name}.start"), sum, &start)?;
-        if spec.newton_steps > 0 {
+        if *newton > 0 {
             let scaled = self.mul_plain(format!("{name}.half"), sum, 0.5 / width)?;
             let half =
                 self.add_plain(format!("{name}.half_variance"), scaled, 0.5 * spec.epsilon)?;
-            for step in 0..spec.newton_steps {
+            for step in 0..*newton {
                 inverse =
                     self.newton_inverse_sqrt(&format!("{name}.newton{step}"), half, inverse)?;
             }
@@ -142,7 +149,7 @@ impl Graph {
         let keys = self.append_key(layer, x, spec, position)?;
         let values = self.append_value(layer, x, spec, position)?;
 
-        let (scale, shift) = to_unit(spec.score_interval);
+        let (scale, shift) = to_unit(&spec.exp.poly);
         let mut query = self.product_spaced(name("query"), x, &spec.query, 0)?;
         if let Some(bias) = &spec.query_bias {
             query = self.add_plain(name("query_bias"), query, bias.clone())?;
@@ -177,8 +184,16 @@ impl Graph {
             }
         }
         let scores = self.add_plain(name("scores_unit"), scores, shifts)?;
-        let exp = folded(FunctionKind::Exp, spec.score_interval, &spec.exp);
-        let exponentials = self.polynomial(name("exp"), scores, &exp)?;
+        let squarings = spec.exp.squarings;
+        let exp = folded(
+            FunctionKind::Exp,
+            &spec.exp.poly,
+            2f64.powi(squarings as i32),
+        );
+        let mut exponentials = self.polynomial(name("exp"), scores, &exp)?;
+        for step in 0..squarings {
+            exponentials = self.square(name(&format!("exp_squaring{step}")), exponentials)?;
+        }
         let total = self.sum_tokens(name("total"), heads, exponentials)?;
         let used = |value: f64| -> Vector {
             (0..heads.heads())
@@ -187,7 +202,14 @@ impl Graph {
                 .into()
         };
         let unused = (heads.capacity() - tokens) as f64;
-        let total = self.subtract_image(name("denominator"), total, &exp, -1.0, used(unused))?;
+        let total = self.subtract_image(
+            name("denominator"),
+            total,
+            &exp,
+            squarings,
+            -1.0,
+            used(unused),
+        )?;
         let inverse = self.softmax_inverse(layer, total, spec, &used)?;
         let attended = self.weighted_values(name("attended"), heads, exponentials, &values)?;
         let attended = self.mul(name("normalised"), attended, inverse)?;
@@ -208,24 +230,20 @@ impl Graph {
         used: &dyn Fn(f64) -> Vector,
     ) -> Added {
         let name = |part: &str| format!("{layer}.attention.{part}");
-        let (scale, shift) = to_unit(spec.denominator_interval);
+        let (scale, shift) = to_unit(&spec.inverse.start);
         let masked = self.mul_plain(name("denominator_mask"), total, used(scale))?;
         let unit = self.add_plain(name("denominator_unit"), masked, used(shift))?;
-        let function = folded(
-            FunctionKind::Inverse,
-            spec.denominator_interval,
-            &spec.inverse,
-        );
+        let function = folded(FunctionKind::Inverse, &spec.inverse.start, 1.0);
         let mut inverse = self.polynomial(name("inverse"), unit, &function)?;
-        if spec.newton_steps > 0 {
+        if spec.inverse.newton > 0 {
             let masked = self.mul_plain(name("denominator_copy"), total, used(1.0))?;
             // Outside the used heads the middle of the interval, where the first approximation is taken as well.
-            let middle = (spec.denominator_interval.0 + spec.denominator_interval.1) / 2.0;
+            let middle = (spec.inverse.start.low + spec.inverse.start.high) / 2.0;
             let padding: Vec<f64> = (0..spec.heads.heads())
                 .map(|head| if head < spec.used_heads { 0.0 } else { middle })
                 .collect();
             let x = self.add_filled(name("denominator_filled"), masked, padding, middle)?;
-            for step in 0..spec.newton_steps {
+            for step in 0..spec.inverse.newton {
                 inverse =
                     self.newton_inverse(&name(&format!("inverse_newton{step}")), x, inverse)?;
             }
@@ -313,7 +331,7 @@ impl Graph {
     /// A feed-forward network for a normed periodic value. Nodes `name.*`.
     pub fn feed_forward(&mut self, name: &str, x: NodeId, spec: &FeedForwardSpec) -> Added {
         let part = |part: &str| format!("{name}.{part}");
-        let (scale, shift) = to_unit(spec.interval);
+        let (scale, shift) = to_unit(&spec.polynomial);
         let argument = spec.gate.as_ref().unwrap_or(&spec.up);
         let product = self.product_spaced(part("argument"), x, argument, 0)?;
         let masked = self.mul_plain(part("mask"), product, scale)?;
@@ -327,7 +345,7 @@ impl Graph {
         };
         // Elsewhere stays 0, the middle of the interval.
         let unit = self.add_plain(part("unit"), masked, shifts)?;
-        let function = folded(spec.kind, spec.interval, &spec.polynomial);
+        let function = folded(spec.kind, &spec.polynomial, 1.0);
         let value = self.polynomial(part("function"), unit, &function)?;
         let mut hidden = self.clear_rest(part("clear"), value)?;
         if spec.gate.is_some() {

@@ -1,6 +1,6 @@
 //! Non-linear functions: the exact one and its polynomial.
 
-use taciturn_approx::Chebyshev;
+use taciturn_approx::{Chebyshev, gelu_erf, gelu_tanh};
 
 /// The exact functions of the models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum FunctionKind {
     Exp,
     /// GeLU in its tanh form, as GPT-2 has it.
     GeluTanh,
+    /// GeLU by the error function.
+    GeluErf,
     /// `x / (1 + e^-x)`.
     Silu,
 }
@@ -24,10 +26,8 @@ impl FunctionKind {
             FunctionKind::InverseSqrt => 1.0 / x.sqrt(),
             FunctionKind::Inverse => 1.0 / x,
             FunctionKind::Exp => x.exp(),
-            FunctionKind::GeluTanh => {
-                let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x);
-                0.5 * x * (1.0 + inner.tanh())
-            }
+            FunctionKind::GeluTanh => gelu_tanh(x),
+            FunctionKind::GeluErf => gelu_erf(x),
             FunctionKind::Silu => x / (1.0 + (-x).exp()),
         }
     }

@@ -1,5 +1,6 @@
 //! Lowering: every semantic operation as operations of a slot machine (packing follows the layouts of [`crate::Layout`]).
 
+use crate::semantics::Fidelity;
 use crate::{Diagonals, Graph, Heads, Layout, Machine, Matrix, Node, Op, Plain, PlainId, Vector};
 
 /// Computes one node from its inputs, all at one level of at least [`Op::depth`]; the result is that many levels lower.
@@ -31,10 +32,11 @@ pub fn lower<M: Machine>(
         Op::Polynomial(nonlinear) => machine.polynomial(x, &nonlinear.polynomial),
         Op::SubtractImage {
             function,
+            squarings,
             at,
             counts,
         } => {
-            let image = function.polynomial.evaluate(*at);
+            let image = Fidelity::Polynomial.image(function, *squarings, *at);
             let known = (0..counts.entries())
                 .map(|i| -image * counts.at(i))
                 .collect::<Vec<_>>();

@@ -50,10 +50,13 @@ pub enum Op {
     SumAll,
     /// A non-linear function by its polynomial. Where the interval is not [-1, 1], its map takes one more level.
     Polynomial(Arc<NonLinear>),
-    /// Subtracts `counts * f(at)`: entries known to have gone through `f` with the public argument `at` (unused tokens).
+    /// Subtracts `counts * f(at)^(2^squarings)`: entries known to have gone through `f` and squarings with the public
+    /// argument `at` (unused tokens).
     SubtractImage {
         /// `f`.
         function: Arc<NonLinear>,
+        /// Squarings after it.
+        squarings: u32,
         /// Its argument.
         at: f64,
         /// How many, per logical entry.

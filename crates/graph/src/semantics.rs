@@ -21,6 +21,13 @@ impl Fidelity {
     }
 }
 
+impl Fidelity {
+    /// The value after squarings that follow the function.
+    pub(crate) fn image(self, function: &NonLinear, squarings: u32, at: f64) -> f64 {
+        (0..squarings).fold(self.evaluate(function, at), |value, _| value * value)
+    }
+}
+
 /// The logical entries of an operation's result from those of its inputs.
 ///
 /// # Panics
@@ -40,10 +47,11 @@ pub(crate) fn evaluate(op: &Op, inputs: &[&[f64]], fidelity: Fidelity) -> Vec<f6
         Op::Polynomial(nonlinear) => map(&|_, x| fidelity.evaluate(nonlinear, x)),
         Op::SubtractImage {
             function,
+            squarings,
             at,
             counts,
         } => {
-            let image = fidelity.evaluate(function, *at);
+            let image = fidelity.image(function, *squarings, *at);
             map(&|i, x| x - counts.at(i) * image)
         }
         Op::ProductSpaced { matrix, .. } | Op::ProductPeriodic { matrix } => matrix.apply(x),

@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{Random, exact, interpolate, run_slots, worst};
+use common::{Random, exact, run_slots, worst};
 use std::collections::HashMap;
 use std::sync::Arc;
+use taciturn_approx::interpolate;
 use taciturn_graph::*;
 
 /// Runs a graph both ways and compares all outputs, then returns them.
@@ -163,7 +164,7 @@ fn arithmetic_repeats_the_shorter_value() {
     let long = graph.input("long", Layout::periodic(16)).unwrap();
     let short = graph.input("short", Layout::periodic(4)).unwrap();
     let one = graph.sum_all("one", short).unwrap();
-    let cheb = interpolate(f64::exp, -4.0, 4.0, 15);
+    let cheb = interpolate(f64::exp, -4.0, 4.0, 15).unwrap();
     let exp = Arc::new(NonLinear {
         function: Function::plain(FunctionKind::Exp),
         polynomial: cheb,
@@ -176,7 +177,7 @@ fn arithmetic_repeats_the_shorter_value() {
         graph.add_plain("add_plain", long, random.vector(16)),
         graph.mul_plain("mul_plain", long, 3.0),
         graph.polynomial("exp", long, &exp),
-        graph.subtract_image("image", long, &exp, 0.5, random.vector(16)),
+        graph.subtract_image("image", long, &exp, 1, 0.5, random.vector(16)),
     ];
     for node in nodes {
         let id = node.unwrap();

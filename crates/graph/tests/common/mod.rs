@@ -1,10 +1,11 @@
 //! Helpers of the integration tests.
 #![allow(dead_code)]
 
+pub mod block;
+
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use std::collections::HashMap;
-use taciturn_approx::Chebyshev;
 use taciturn_graph::{Graph, Level, Matrix, NoiseLevels, Plan, SlotSimulator, run};
 
 /// Numbers in [-1, 1] from a seed.
@@ -30,37 +31,6 @@ impl Random {
             .map(|x| (scale * x) as f32)
             .collect();
         Matrix::dense(name, rows, columns, entries).unwrap()
-    }
-}
-
-/// Interpolation in the Chebyshev points.
-pub fn interpolate(f: impl Fn(f64) -> f64, low: f64, high: f64, degree: usize) -> Chebyshev {
-    let n = degree + 1;
-    let angle = |k: usize| std::f64::consts::PI * (k as f64 + 0.5) / n as f64;
-    let values: Vec<f64> = (0..n)
-        .map(|k| f((low + high) / 2.0 + (high - low) / 2.0 * angle(k).cos()))
-        .collect();
-    let coefficients = (0..n)
-        .map(|j| {
-            let sum: f64 = (0..n)
-                .map(|k| values[k] * (j as f64 * angle(k)).cos())
-                .sum();
-            sum * if j == 0 { 1.0 } else { 2.0 } / n as f64
-        })
-        .collect();
-    Chebyshev {
-        low,
-        high,
-        coefficients,
-    }
-}
-
-/// As seen from [-1, 1].
-pub fn unit(chebyshev: Chebyshev) -> Chebyshev {
-    Chebyshev {
-        low: -1.0,
-        high: 1.0,
-        ..chebyshev
     }
 }
 

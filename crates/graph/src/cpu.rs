@@ -1,0 +1,293 @@
+//! The machine of ciphertexts: semantic operations on encrypted values, with public material only.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use taciturn_approx::Chebyshev;
+use taciturn_circuits::{
+    BootstrapShape, Bootstrapper, LinearTransform, evaluate_chebyshev, slots_to_coeffs_levels,
+};
+use taciturn_ckks::{
+    Ciphertext, CkksError, Complex64, Encoder, Evaluator, GadgetName, KeyId, KeyRequest,
+    Parameters, Plaintext, Scale,
+};
+
+use crate::machine::{is_unit_interval, polynomial_depth};
+use crate::{Diagonals, Level, Machine, Plain, Plan, PlainId};
+
+fn engine_level(level: Level) -> taciturn_ckks::Level {
+    taciturn_ckks::Level(level.index())
+}
+
+/// Every key that a step under this plan needs.
+pub fn key_request(encoder: &Encoder, plan: &Plan) -> Result<KeyRequest, CkksError> {
+    let params = encoder.parameters();
+    let mut request = KeyRequest::default();
+    let mut add = |galois, level: Level| {
+        let gadget = GadgetName::Model;
+        request.add(KeyId { gadget, galois }, params.level_basis(engine_level(level)));
+    };
+    for (&steps, &level) in &plan.rotations {
+        add(Evaluator::galois_of_rotation(params, steps), level);
+    }
+    if let Some(level) = plan.relinearization {
+        add(1, level);
+    }
+    for (slots, target) in plan.bootstrap_sizes() {
+        // Keys depend on the size and the target only.
+        let shape = BootstrapShape { log_slots: slots.ilog2(), bound: 1.0, complex: false };
+        Bootstrapper::new(encoder, shape)?.request_keys(engine_level(target), &mut request);
+    }
+    Ok(request)
+}
+
+/// Levels that a bootstrap of this many slots takes from its input.
+pub fn bootstrap_input_levels(log_slots: u32) -> u32 {
+    slots_to_coeffs_levels(log_slots) as u32
+}
+
+/// Computes on ciphertexts. Encoded weights and bootstrap tables are kept between steps.
+pub struct CpuMachine {
+    params: Parameters,
+    encoder: Encoder,
+    evaluator: Evaluator,
+    transforms: HashMap<(PlainId, usize), Arc<LinearTransform>>,
+    bootstrappers: HashMap<(u32, u64), Arc<Bootstrapper>>,
+    bootstraps: usize,
+}
+
+impl CpuMachine {
+    /// A machine over an evaluator's parameters and keys.
+    pub fn new(evaluator: Evaluator) -> Self {
+        let params = evaluator.params().clone();
+        CpuMachine {
+            encoder: Encoder::new(&params),
+            params,
+            evaluator,
+            transforms: HashMap::new(),
+            bootstrappers: HashMap::new(),
+            bootstraps: 0,
+        }
+    }
+
+    /// Bootstraps done so far.
+    pub fn bootstraps(&self) -> usize {
+        self.bootstraps
+    }
+
+    /// The evaluator.
+    pub fn evaluator(&self) -> &Evaluator {
+        &self.evaluator
+    }
+
+    /// A public value as a ciphertext that hides nothing: for what the server computes in the clear.
+    pub fn trivial(&self, plain: &Plain, level: Level) -> Result<Arc<Ciphertext>, CkksError> {
+        let basis = self.params.level_basis(engine_level(level));
+        let encoded = self.encode(plain, self.params.scale(engine_level(level)), basis)?;
+        let zero = self.params.ring().zero(basis, encoded.poly.form());
+        Ok(Arc::new(Ciphertext { polys: vec![encoded.poly, zero], scale: encoded.scale }))
+    }
+
+    fn encode(
+        &self,
+        plain: &Plain,
+        scale: Scale,
+        basis: taciturn_ring::Basis,
+    ) -> Result<Plaintext, CkksError> {
+        self.encoder.encode(&complex(plain), scale, basis)
+    }
+
+    fn level_of(&self, a: &Ciphertext) -> taciturn_ckks::Level {
+        // Every value of this machine lives on a level's limbs: no operation below makes any other.
+        self.params.level_of(a.basis()).unwrap_or(taciturn_ckks::Level(0))
+    }
+
+    /// One level down, exactly at that level's scale.
+    fn landed(&self, mut a: Ciphertext) -> Arc<Ciphertext> {
+        let canonical = self.params.scale(self.level_of(&a));
+        debug_assert!(a.scale.matches(canonical), "{} is not the canonical {canonical}", a.scale);
+        a.scale = canonical;
+        Arc::new(a)
+    }
+
+    fn transform(
+        &mut self,
+        diagonals: &Diagonals,
+        level: taciturn_ckks::Level,
+    ) -> Result<Arc<LinearTransform>, CkksError> {
+        let key = (diagonals.id(), level.0);
+        if let Some(known) = self.transforms.get(&key) {
+            return Ok(known.clone());
+        }
+        // At the operand's own scale a plaintext takes the product to the next level's canonical scale.
+        let scale = self.params.scale(level);
+        let babies = diagonals.baby_steps();
+        let stride = diagonals.stride();
+        let mut steps = Vec::with_capacity(diagonals.count());
+        for giant in 0..diagonals.count() / babies {
+            for baby in 0..babies {
+                let plain = diagonals.baby_giant_plain(baby, giant);
+                let integers = self.encoder.encode_integers(&complex(&plain), scale)?;
+                steps.push(((giant * babies * stride) as i64, (baby * stride) as i64, integers));
+            }
+        }
+        let transform = Arc::new(LinearTransform::from_steps(steps, scale));
+        self.transforms.insert(key, transform.clone());
+        Ok(transform)
+    }
+}
+
+fn complex(plain: &Plain) -> Vec<Complex64> {
+    plain.values().into_iter().map(|v| Complex64::new(v, 0.0)).collect()
+}
+
+impl Machine for CpuMachine {
+    type Value = Arc<Ciphertext>;
+    type Error = CkksError;
+
+    fn slots(&self) -> usize {
+        self.params.slots()
+    }
+
+    fn level(&self, a: &Self::Value) -> Level {
+        Level(self.level_of(a).0 as u32)
+    }
+
+    fn add(&mut self, a: &Self::Value, b: &Self::Value) -> Result<Self::Value, CkksError> {
+        let mut out = Ciphertext::clone(a);
+        self.evaluator.add_assign(&mut out, b)?;
+        Ok(Arc::new(out))
+    }
+
+    fn sub(&mut self, a: &Self::Value, b: &Self::Value) -> Result<Self::Value, CkksError> {
+        let mut out = Ciphertext::clone(a);
+        self.evaluator.sub_assign(&mut out, b)?;
+        Ok(Arc::new(out))
+    }
+
+    fn add_plain(&mut self, a: &Self::Value, plain: &Plain) -> Result<Self::Value, CkksError> {
+        let mut out = Ciphertext::clone(a);
+        if plain.period() == 1 {
+            let constant = Complex64::new(plain.values()[0], 0.0);
+            self.evaluator.add_constant_assign(&mut out, constant)?;
+        } else {
+            let encoded = self.encode(plain, a.scale, a.basis())?;
+            self.evaluator.add_plain_assign(&mut out, &encoded)?;
+        }
+        Ok(Arc::new(out))
+    }
+
+    fn mul_plain(&mut self, a: &Self::Value, plain: &Plain) -> Result<Self::Value, CkksError> {
+        self.dot_plain(&[(a, plain.clone())])
+    }
+
+    fn mul_constant(&mut self, a: &Self::Value, constant: f64) -> Result<Self::Value, CkksError> {
+        let level = self.level_of(a);
+        let landing = taciturn_ckks::Level(level.0.saturating_sub(1));
+        Ok(Arc::new(self.evaluator.mul_constant_to(a, constant, self.params.scale(landing))?))
+    }
+
+    fn mul(&mut self, a: &Self::Value, b: &Self::Value) -> Result<Self::Value, CkksError> {
+        self.dot(&[(a, b)])
+    }
+
+    fn dot(&mut self, pairs: &[(&Self::Value, &Self::Value)]) -> Result<Self::Value, CkksError> {
+        let mut sum = self.evaluator.mul(pairs[0].0, pairs[0].1)?;
+        for (a, b) in &pairs[1..] {
+            let product = self.evaluator.mul(a, b)?;
+            self.evaluator.add_assign(&mut sum, &product)?;
+        }
+        Ok(self.landed(self.evaluator.relinearize_rescale(&sum)?))
+    }
+
+    fn dot_plain(&mut self, pairs: &[(&Self::Value, Plain)]) -> Result<Self::Value, CkksError> {
+        let mut sum: Option<Ciphertext> = None;
+        for (a, plain) in pairs {
+            let encoded = self.encode(plain, a.scale, a.basis())?;
+            let product = self.evaluator.mul_plain(a, &encoded)?;
+            match &mut sum {
+                None => sum = Some(product),
+                Some(sum) => self.evaluator.add_assign(sum, &product)?,
+            }
+        }
+        let sum = sum.ok_or_else(|| CkksError::Mismatch {
+            operation: "sum of plain products",
+            expected: "at least one pair".into(),
+            got: "none".into(),
+        })?;
+        Ok(self.landed(self.evaluator.rescale(&sum)?))
+    }
+
+    fn rotate(&mut self, a: &Self::Value, steps: i64) -> Result<Self::Value, CkksError> {
+        Ok(Arc::new(self.evaluator.rotate(a, steps)?))
+    }
+
+    fn rotate_many(
+        &mut self,
+        a: &Self::Value,
+        steps: &[i64],
+    ) -> Result<Vec<Self::Value>, CkksError> {
+        Ok(self.evaluator.rotate_many(a, steps)?.into_iter().map(Arc::new).collect())
+    }
+
+    fn linear_transform(
+        &mut self,
+        a: &Self::Value,
+        diagonals: &Diagonals,
+    ) -> Result<Self::Value, CkksError> {
+        let transform = self.transform(diagonals, self.level_of(a))?;
+        Ok(self.landed(transform.apply(&self.encoder, &self.evaluator, a)?))
+    }
+
+    fn polynomial(
+        &mut self,
+        a: &Self::Value,
+        polynomial: &Chebyshev,
+    ) -> Result<Self::Value, CkksError> {
+        let depth = polynomial_depth(polynomial) as usize;
+        let level = self.level_of(a);
+        let landing = level.0.checked_sub(depth).ok_or_else(|| CkksError::Mismatch {
+            operation: "polynomial",
+            expected: format!("a value at level {depth} or above"),
+            got: level.to_string(),
+        })?;
+        let target = self.params.scale(taciturn_ckks::Level(landing));
+        if is_unit_interval(polynomial) {
+            let out = evaluate_chebyshev(&self.evaluator, a, &polynomial.coefficients, target)?;
+            return Ok(Arc::new(out));
+        }
+        let width = polynomial.high - polynomial.low;
+        let mut unit = Ciphertext::clone(&*self.mul_constant(a, 2.0 / width)?);
+        let shift = -(polynomial.low + polynomial.high) / width;
+        self.evaluator.add_constant_assign(&mut unit, Complex64::new(shift, 0.0))?;
+        let out = evaluate_chebyshev(&self.evaluator, &unit, &polynomial.coefficients, target)?;
+        Ok(Arc::new(out))
+    }
+
+    fn drop_to(&mut self, a: &Self::Value, level: Level) -> Result<Self::Value, CkksError> {
+        Ok(Arc::new(self.evaluator.drop_to(a, engine_level(level))?))
+    }
+
+    fn bootstrap(
+        &mut self,
+        a: &Self::Value,
+        distinct_slots: usize,
+        bound: f64,
+        target: Level,
+    ) -> Result<Self::Value, CkksError> {
+        let log_slots = distinct_slots.ilog2();
+        let key = (log_slots, bound.to_bits());
+        let bootstrapper = match self.bootstrappers.get(&key) {
+            Some(known) => known.clone(),
+            None => {
+                let shape = BootstrapShape { log_slots, bound, complex: false };
+                let made = Arc::new(Bootstrapper::new(&self.encoder, shape)?);
+                self.bootstrappers.insert(key, made.clone());
+                made
+            }
+        };
+        self.bootstraps += 1;
+        let target = engine_level(target);
+        Ok(Arc::new(bootstrapper.bootstrap(&self.encoder, &self.evaluator, a, target)?))
+    }
+}

@@ -1,0 +1,105 @@
+//! Whole blocks with caches over many tokens: clear, logical and slot-exact runs agree.
+
+mod common;
+
+use common::block::{Model, SMALL, Sizes};
+use common::{MAX_LEVEL, Random, run_slots, worst};
+use std::collections::{BTreeMap, HashMap};
+use taciturn_graph::*;
+
+const NOISE: NoiseLevels = NoiseLevels {
+    operation: 1e-9,
+    bootstrap: 1e-7,
+};
+
+fn embedding(random: &mut Random, sizes: &Sizes) -> Vec<f64> {
+    (0..sizes.padded())
+        .map(|i| {
+            if i < sizes.width {
+                random.number()
+            } else {
+                0.0
+            }
+        })
+        .collect()
+}
+
+fn keep_caches(into: &mut HashMap<String, Vec<f64>>, outputs: &HashMap<String, Vec<f64>>) {
+    into.extend(
+        outputs
+            .iter()
+            .filter(|(name, _)| name.contains("cache"))
+            .map(|(n, v)| (n.clone(), v.clone())),
+    );
+}
+
+/// Bounds of every node from a simulated run without refreshes.
+fn calibrate(model: &Model, tokens: usize) -> BTreeMap<String, f64> {
+    let mut simulator = common::exact(model.sizes.slots);
+    let mut random = Random::new(21);
+    let mut entries = HashMap::new();
+    for position in 0..tokens {
+        let graph = model.graph(position);
+        entries.insert("embedding".to_owned(), embedding(&mut random, &model.sizes));
+        let plan = Plan::unlimited(&graph).unwrap();
+        let outputs = run_slots(&graph, &plan, &mut simulator, &entries);
+        keep_caches(&mut entries, &outputs);
+    }
+    simulator.check().unwrap();
+    simulator
+        .magnitudes()
+        .iter()
+        .map(|(name, bound)| (name.clone(), 2.0 * bound))
+        .collect()
+}
+
+#[test]
+fn interpreters_agree_token_by_token() {
+    let model = Model::new(SMALL);
+    let capacity = model.sizes.geometry().capacity();
+    assert_eq!(capacity, 128);
+    let tokens = 40;
+    let bounds = calibrate(&model, tokens);
+    let bounded = |position: usize| {
+        let mut graph = model.graph(position);
+        graph.set_bounds(bounds.iter().map(|(name, bound)| (name.as_str(), *bound)));
+        graph
+    };
+    let table = CostTable::reference(SMALL.slots, MAX_LEVEL);
+    let plan = plan(
+        &bounded(capacity - 1),
+        &table,
+        &LocalSearch {
+            restarts: 0,
+            ..LocalSearch::default()
+        },
+    )
+    .unwrap();
+    let plan = plan.cover(&bounded(0)).unwrap();
+    let mut clear = Logical::clear();
+    let mut logical = Logical::simulated(NOISE, 1);
+    let mut simulator = SlotSimulator::new(SMALL.slots, NOISE, 2);
+    let mut random = Random::new(21);
+    let mut entries: [HashMap<String, Vec<f64>>; 3] = Default::default();
+    for position in 0..tokens {
+        let graph = bounded(position);
+        let x = embedding(&mut random, &SMALL);
+        entries
+            .iter_mut()
+            .for_each(|entries| drop(entries.insert("embedding".to_owned(), x.clone())));
+        let outputs = [
+            clear.run(&graph, None, &entries[0]).unwrap(),
+            logical.run(&graph, Some(&plan), &entries[1]).unwrap(),
+            run_slots(&graph, &plan, &mut simulator, &entries[2]),
+        ];
+        simulator.check().unwrap();
+        entries
+            .iter_mut()
+            .zip(&outputs)
+            .for_each(|(entries, outputs)| keep_caches(entries, outputs));
+        let error = worst(&outputs[1]["hidden"], &outputs[2]["hidden"]);
+        assert!(error < 1e-4, "noise at {position}: {error}");
+        let error = worst(&outputs[0]["hidden"], &outputs[1]["hidden"]);
+        assert!(error < 2e-2, "approximation at {position}: {error}");
+    }
+}

@@ -1,0 +1,158 @@
+//! A small GPT-2-like model with random weights.
+
+use super::Random;
+use taciturn_approx::{Exp, Gelu, GeluForm, Inverse, InverseSqrt};
+use taciturn_graph::*;
+
+/// Sizes of a model; `width` and the others are true sizes, padded inside.
+#[derive(Clone, Copy)]
+pub struct Sizes {
+    pub slots: usize,
+    pub layers: usize,
+    pub width: usize,
+    pub heads: usize,
+    pub channels: usize,
+    pub groups: usize,
+}
+
+pub const SMALL: Sizes = Sizes {
+    slots: 512,
+    layers: 2,
+    width: 12,
+    heads: 3,
+    channels: 4,
+    groups: 4,
+};
+
+pub struct Model {
+    pub sizes: Sizes,
+    pub norm: NormSpec,
+    pub layers: Vec<(AttentionSpec, FeedForwardSpec)>,
+}
+
+impl Sizes {
+    pub fn padded(&self) -> usize {
+        self.width.next_power_of_two()
+    }
+
+    pub fn geometry(&self) -> Heads {
+        let [heads, channels] = [self.heads, self.channels].map(usize::next_power_of_two);
+        Heads::new(self.slots, heads, channels, self.groups).unwrap()
+    }
+}
+
+/// A matrix that is zero outside the true rows and columns.
+fn padded(
+    random: &mut Random,
+    name: &str,
+    (rows, columns): (usize, usize),
+    used_row: impl Fn(usize) -> bool,
+    used_column: impl Fn(usize) -> bool,
+    scale: f64,
+) -> Matrix {
+    let mut entries = vec![0f32; rows * columns];
+    for (i, entry) in entries.iter_mut().enumerate() {
+        let x = random.number();
+        if used_row(i / columns) && used_column(i % columns) {
+            *entry = (scale * x) as f32;
+        }
+    }
+    Matrix::dense(name, rows, columns, entries).unwrap()
+}
+
+fn bias(random: &mut Random, length: usize, used: impl Fn(usize) -> bool) -> Option<Vec<f64>> {
+    Some(
+        (0..length)
+            .map(|i| 0.3 * random.number() * f64::from(u8::from(used(i))))
+            .collect(),
+    )
+}
+
+impl Model {
+    pub fn new(sizes: Sizes) -> Self {
+        let mut random = Random::new(11);
+        let heads = sizes.geometry();
+        let (d, a, h) = (sizes.padded(), heads.width(), 4 * sizes.padded());
+        let residual = |i: usize| i < sizes.width;
+        let attention =
+            |i: usize| i % heads.heads() < sizes.heads && i / heads.heads() < sizes.channels;
+        let hidden = |i: usize| i < 4 * sizes.width;
+        let scale = 1.2 / (sizes.width as f64).sqrt();
+        let layers = (0..sizes.layers)
+            .map(|layer| {
+                let name = |part: &str| format!("layer{layer}.{part}");
+                let r = &mut random;
+                let attention = AttentionSpec {
+                    heads,
+                    used_heads: sizes.heads,
+                    query: padded(r, &name("q"), (d, a), residual, attention, scale),
+                    key: padded(r, &name("k"), (d, a), residual, attention, scale),
+                    value: padded(r, &name("v"), (d, a), residual, attention, scale),
+                    output: padded(r, &name("o"), (a, d), attention, residual, scale),
+                    query_bias: bias(r, a, attention),
+                    value_bias: bias(r, a, attention),
+                    output_bias: bias(r, d, residual),
+                    rope: None,
+                    score_scale: 1.0 / (sizes.channels as f64).sqrt(),
+                    offsets: (0..sizes.heads).map(|h| 1.5 + 0.1 * h as f64).collect(),
+                    exp: Exp::fit(-8.0, 1.0, 15, 1, 20.0).unwrap(),
+                    inverse: Inverse::fit(0.02, 10.0 + 0.4 * heads.capacity() as f64, 31, 4)
+                        .unwrap(),
+                };
+                let r = &mut random;
+                let feed_forward = FeedForwardSpec {
+                    up: padded(r, &name("up"), (d, h), residual, hidden, scale),
+                    up_bias: bias(r, h, hidden),
+                    gate: None,
+                    down: padded(r, &name("down"), (h, d), hidden, residual, scale / 2.0),
+                    down_bias: bias(r, d, residual),
+                    kind: FunctionKind::GeluTanh,
+                    polynomial: Gelu::fit(GeluForm::Tanh, -6.0, 6.0, 31).unwrap().poly,
+                };
+                (attention, feed_forward)
+            })
+            .collect();
+        let inverse_sqrt = InverseSqrt::fit(0.05, 8.0, 15, 2).unwrap();
+        Model {
+            sizes,
+            norm: NormSpec {
+                width: sizes.width,
+                epsilon: 1e-5,
+                inverse_sqrt,
+            },
+            layers,
+        }
+    }
+
+    /// The step of the token at a position; bounds are set on everything.
+    pub fn graph(&self, position: usize) -> Graph {
+        let mut graph = Graph::new(self.sizes.slots).unwrap();
+        let mut x = graph
+            .input("embedding", Layout::periodic(self.sizes.padded()))
+            .unwrap();
+        for (i, (attention, feed_forward)) in self.layers.iter().enumerate() {
+            let layer = format!("layer{i}");
+            let normed = graph
+                .norm(&format!("{layer}.norm1"), x, &self.norm)
+                .unwrap();
+            let attended = graph
+                .attention(&layer, normed, attention, position)
+                .unwrap();
+            x = graph
+                .add(format!("{layer}.residual.attention"), x, attended)
+                .unwrap();
+            let normed = graph
+                .norm(&format!("{layer}.norm2"), x, &self.norm)
+                .unwrap();
+            let output = graph
+                .feed_forward(&format!("{layer}.feed_forward"), normed, feed_forward)
+                .unwrap();
+            x = graph
+                .add(format!("{layer}.residual.feed_forward"), x, output)
+                .unwrap();
+        }
+        let normed = graph.norm("final.norm", x, &self.norm).unwrap();
+        graph.output("hidden", normed);
+        graph
+    }
+}
