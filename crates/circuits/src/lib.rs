@@ -12,5 +12,5 @@ mod trace;
 
 pub use bootstrap::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
 pub use diagonals::Diagonals;
-pub use linear_transform::{BabyGiant, LinearTransform};
+pub use linear_transform::LinearTransform;
 pub use polynomial::{depth_of_degree, evaluate_chebyshev};

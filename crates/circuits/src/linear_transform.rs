@@ -9,7 +9,7 @@ use crate::Diagonals;
 
 /// How the rotations of a transform are split: offset = giant + baby, both multiples of the stride.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BabyGiant {
+struct BabyGiant {
     stride: i64,
     baby_count: i64,
 }
@@ -21,7 +21,7 @@ impl BabyGiant {
     /// The cheapest split of these offsets, which lie in (-d/2, d/2] for the period d.
     ///
     /// Baby steps stay below d/2, so that no giant step is a whole turn.
-    pub fn new(offsets: &[i64], period: usize) -> Self {
+    fn new(offsets: &[i64], period: usize) -> Self {
         let stride = offsets.iter().fold(0, |acc, &o| gcd(acc, o.abs())).max(1);
         let cost = |baby_count: i64| {
             let split = Self { stride, baby_count };
@@ -37,7 +37,7 @@ impl BabyGiant {
     }
 
     /// (giant, baby) of an offset.
-    pub fn split(&self, offset: i64) -> (i64, i64) {
+    fn split(&self, offset: i64) -> (i64, i64) {
         let baby = offset.rem_euclid(self.stride * self.baby_count);
         (offset - baby, baby)
     }
@@ -49,15 +49,6 @@ impl BabyGiant {
     fn giants(&self, offsets: &[i64]) -> BTreeSet<i64> {
         offsets.iter().map(|&o| self.split(o).0).collect()
     }
-
-    /// All rotations that need a key.
-    pub fn rotations(&self, offsets: &[i64]) -> BTreeSet<i64> {
-        self.babies(offsets)
-            .into_iter()
-            .chain(self.giants(offsets))
-            .filter(|&k| k != 0)
-            .collect()
-    }
 }
 
 fn gcd(a: i64, b: i64) -> i64 {
@@ -66,7 +57,6 @@ fn gcd(a: i64, b: i64) -> i64 {
 
 /// A matrix encoded for products with ciphertexts: integer polynomials, transformed to the limbs at hand when used.
 pub struct LinearTransform {
-    split: BabyGiant,
     /// By giant step, then baby step.
     plaintexts: BTreeMap<i64, Vec<(i64, IntegerPlaintext)>>,
     rotations: BTreeSet<i64>,
@@ -79,23 +69,37 @@ impl LinearTransform {
         let offsets: Vec<i64> = matrix.iter().map(|(k, _)| k).collect();
         let split = BabyGiant::new(&offsets, matrix.period());
         let d = matrix.period();
-        let mut plaintexts: BTreeMap<i64, Vec<_>> = BTreeMap::new();
+        let mut steps = Vec::new();
         for (offset, diagonal) in matrix.iter() {
             let (giant, baby) = split.split(offset);
             // The giant rotation comes after the product, so the diagonal is rotated back beforehand.
             let turned: Vec<_> = (0..d as i64)
                 .map(|i| diagonal[(i - giant).rem_euclid(d as i64) as usize])
                 .collect();
-            let integers = encoder.encode_integers(&turned, scale)?;
-            plaintexts.entry(giant).or_default().push((baby, integers));
+            steps.push((giant, baby, encoder.encode_integers(&turned, scale)?));
         }
-        let rotations = split.rotations(&offsets);
-        Ok(Self {
-            split,
+        Ok(Self::from_steps(steps, scale))
+    }
+
+    /// A transform from plaintexts by giant and baby step, each already rotated back by its giant step.
+    pub fn from_steps(
+        steps: impl IntoIterator<Item = (i64, i64, IntegerPlaintext)>,
+        scale: Scale,
+    ) -> Self {
+        let mut plaintexts: BTreeMap<i64, Vec<_>> = BTreeMap::new();
+        for (giant, baby, plaintext) in steps {
+            plaintexts.entry(giant).or_default().push((baby, plaintext));
+        }
+        let babies = plaintexts.values().flatten().map(|(baby, _)| *baby);
+        let rotations = babies
+            .chain(plaintexts.keys().copied())
+            .filter(|&k| k != 0)
+            .collect();
+        Self {
             plaintexts,
             rotations,
             scale,
-        })
+        }
     }
 
     /// All rotations that need a key, on the limbs of the operand.
@@ -126,6 +130,12 @@ impl LinearTransform {
                 ct.basis(),
             )
         };
+        if let (true, Some([(0, only)])) = (
+            self.rotations.is_empty(),
+            self.plaintexts.get(&0).map(Vec::as_slice),
+        ) {
+            return ev.rescale(&ev.mul_plain(ct, &encoder.to_plaintext(only, ct.basis()))?);
+        }
         let special = ev.params().gadget(gadget).special;
         let wide = ct.basis().union(special);
 
@@ -205,10 +215,5 @@ impl LinearTransform {
             );
         }
         ev.mod_down_rescale(&acc)
-    }
-
-    /// How its rotations are split.
-    pub fn split(&self) -> &BabyGiant {
-        &self.split
     }
 }

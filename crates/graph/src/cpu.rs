@@ -13,7 +13,7 @@ use taciturn_ckks::{
 };
 
 use crate::machine::{is_unit_interval, polynomial_depth};
-use crate::{Diagonals, Level, Machine, Plain, Plan, PlainId};
+use crate::{Diagonals, Level, Machine, Plain, PlainId, Plan};
 
 fn engine_level(level: Level) -> taciturn_ckks::Level {
     taciturn_ckks::Level(level.index())
@@ -25,7 +25,10 @@ pub fn key_request(encoder: &Encoder, plan: &Plan) -> Result<KeyRequest, CkksErr
     let mut request = KeyRequest::default();
     let mut add = |galois, level: Level| {
         let gadget = GadgetName::Model;
-        request.add(KeyId { gadget, galois }, params.level_basis(engine_level(level)));
+        request.add(
+            KeyId { gadget, galois },
+            params.level_basis(engine_level(level)),
+        );
     };
     for (&steps, &level) in &plan.rotations {
         add(Evaluator::galois_of_rotation(params, steps), level);
@@ -35,7 +38,11 @@ pub fn key_request(encoder: &Encoder, plan: &Plan) -> Result<KeyRequest, CkksErr
     }
     for (slots, target) in plan.bootstrap_sizes() {
         // Keys depend on the size and the target only.
-        let shape = BootstrapShape { log_slots: slots.ilog2(), bound: 1.0, complex: false };
+        let shape = BootstrapShape {
+            log_slots: slots.ilog2(),
+            bound: 1.0,
+            complex: false,
+        };
         Bootstrapper::new(encoder, shape)?.request_keys(engine_level(target), &mut request);
     }
     Ok(request)
@@ -85,7 +92,10 @@ impl CpuMachine {
         let basis = self.params.level_basis(engine_level(level));
         let encoded = self.encode(plain, self.params.scale(engine_level(level)), basis)?;
         let zero = self.params.ring().zero(basis, encoded.poly.form());
-        Ok(Arc::new(Ciphertext { polys: vec![encoded.poly, zero], scale: encoded.scale }))
+        Ok(Arc::new(Ciphertext {
+            polys: vec![encoded.poly, zero],
+            scale: encoded.scale,
+        }))
     }
 
     fn encode(
@@ -99,13 +109,19 @@ impl CpuMachine {
 
     fn level_of(&self, a: &Ciphertext) -> taciturn_ckks::Level {
         // Every value of this machine lives on a level's limbs: no operation below makes any other.
-        self.params.level_of(a.basis()).unwrap_or(taciturn_ckks::Level(0))
+        self.params
+            .level_of(a.basis())
+            .unwrap_or(taciturn_ckks::Level(0))
     }
 
     /// One level down, exactly at that level's scale.
     fn landed(&self, mut a: Ciphertext) -> Arc<Ciphertext> {
         let canonical = self.params.scale(self.level_of(&a));
-        debug_assert!(a.scale.matches(canonical), "{} is not the canonical {canonical}", a.scale);
+        debug_assert!(
+            a.scale.matches(canonical),
+            "{} is not the canonical {canonical}",
+            a.scale
+        );
         a.scale = canonical;
         Arc::new(a)
     }
@@ -128,7 +144,11 @@ impl CpuMachine {
             for baby in 0..babies {
                 let plain = diagonals.baby_giant_plain(baby, giant);
                 let integers = self.encoder.encode_integers(&complex(&plain), scale)?;
-                steps.push(((giant * babies * stride) as i64, (baby * stride) as i64, integers));
+                steps.push((
+                    (giant * babies * stride) as i64,
+                    (baby * stride) as i64,
+                    integers,
+                ));
             }
         }
         let transform = Arc::new(LinearTransform::from_steps(steps, scale));
@@ -138,7 +158,11 @@ impl CpuMachine {
 }
 
 fn complex(plain: &Plain) -> Vec<Complex64> {
-    plain.values().into_iter().map(|v| Complex64::new(v, 0.0)).collect()
+    plain
+        .values()
+        .into_iter()
+        .map(|v| Complex64::new(v, 0.0))
+        .collect()
 }
 
 impl Machine for CpuMachine {
@@ -184,7 +208,11 @@ impl Machine for CpuMachine {
     fn mul_constant(&mut self, a: &Self::Value, constant: f64) -> Result<Self::Value, CkksError> {
         let level = self.level_of(a);
         let landing = taciturn_ckks::Level(level.0.saturating_sub(1));
-        Ok(Arc::new(self.evaluator.mul_constant_to(a, constant, self.params.scale(landing))?))
+        Ok(Arc::new(self.evaluator.mul_constant_to(
+            a,
+            constant,
+            self.params.scale(landing),
+        )?))
     }
 
     fn mul(&mut self, a: &Self::Value, b: &Self::Value) -> Result<Self::Value, CkksError> {
@@ -227,7 +255,12 @@ impl Machine for CpuMachine {
         a: &Self::Value,
         steps: &[i64],
     ) -> Result<Vec<Self::Value>, CkksError> {
-        Ok(self.evaluator.rotate_many(a, steps)?.into_iter().map(Arc::new).collect())
+        Ok(self
+            .evaluator
+            .rotate_many(a, steps)?
+            .into_iter()
+            .map(Arc::new)
+            .collect())
     }
 
     fn linear_transform(
@@ -246,11 +279,14 @@ impl Machine for CpuMachine {
     ) -> Result<Self::Value, CkksError> {
         let depth = polynomial_depth(polynomial) as usize;
         let level = self.level_of(a);
-        let landing = level.0.checked_sub(depth).ok_or_else(|| CkksError::Mismatch {
-            operation: "polynomial",
-            expected: format!("a value at level {depth} or above"),
-            got: level.to_string(),
-        })?;
+        let landing = level
+            .0
+            .checked_sub(depth)
+            .ok_or_else(|| CkksError::Mismatch {
+                operation: "polynomial",
+                expected: format!("a value at level {depth} or above"),
+                got: level.to_string(),
+            })?;
         let target = self.params.scale(taciturn_ckks::Level(landing));
         if is_unit_interval(polynomial) {
             let out = evaluate_chebyshev(&self.evaluator, a, &polynomial.coefficients, target)?;
@@ -259,7 +295,8 @@ impl Machine for CpuMachine {
         let width = polynomial.high - polynomial.low;
         let mut unit = Ciphertext::clone(&*self.mul_constant(a, 2.0 / width)?);
         let shift = -(polynomial.low + polynomial.high) / width;
-        self.evaluator.add_constant_assign(&mut unit, Complex64::new(shift, 0.0))?;
+        self.evaluator
+            .add_constant_assign(&mut unit, Complex64::new(shift, 0.0))?;
         let out = evaluate_chebyshev(&self.evaluator, &unit, &polynomial.coefficients, target)?;
         Ok(Arc::new(out))
     }
@@ -280,7 +317,11 @@ impl Machine for CpuMachine {
         let bootstrapper = match self.bootstrappers.get(&key) {
             Some(known) => known.clone(),
             None => {
-                let shape = BootstrapShape { log_slots, bound, complex: false };
+                let shape = BootstrapShape {
+                    log_slots,
+                    bound,
+                    complex: false,
+                };
                 let made = Arc::new(Bootstrapper::new(&self.encoder, shape)?);
                 self.bootstrappers.insert(key, made.clone());
                 made
@@ -288,6 +329,11 @@ impl Machine for CpuMachine {
         };
         self.bootstraps += 1;
         let target = engine_level(target);
-        Ok(Arc::new(bootstrapper.bootstrap(&self.encoder, &self.evaluator, a, target)?))
+        Ok(Arc::new(bootstrapper.bootstrap(
+            &self.encoder,
+            &self.evaluator,
+            a,
+            target,
+        )?))
     }
 }

@@ -8,6 +8,7 @@
 mod builder;
 mod cost;
 mod counter;
+mod cpu;
 mod decoder;
 mod error;
 mod execute;
@@ -33,6 +34,7 @@ mod weights;
 
 pub use cost::{BootstrapCost, CostTable, LevelCost};
 pub use counter::{Counter, Counts};
+pub use cpu::{CpuMachine, bootstrap_input_levels, key_request};
 pub use decoder::{AttentionSpec, FeedForwardSpec, NormSpec, RopeSpec};
 pub use error::{GraphError, PlanError, RunError};
 pub use execute::{Step, run};
