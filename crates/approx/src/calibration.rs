@@ -141,6 +141,8 @@ pub struct Calibration {
     pub model_hash: String,
     /// Tokens per window of the measurement, the beginning-of-text token included.
     pub context: usize,
+    /// The softmax is taken as `normalise(exp(score / 2^r))` followed by r rounds of squaring and normalising.
+    pub softmax_squarings: u32,
     /// Ranges by site name.
     pub sites: BTreeMap<String, SiteRange>,
     /// Constants that the ranges assume, by name (a softmax's beta, shifts of keys).
@@ -219,6 +221,7 @@ mod tests {
             version: CALIBRATION_VERSION,
             model_hash: "h".into(),
             context: 8,
+            softmax_squarings: 2,
             sites: sites.into(),
             constants: [("beta".to_owned(), vec![1.0, 2.0])].into(),
         }
