@@ -90,6 +90,9 @@ impl Bootstrapper {
             let stages = slots_to_coeffs_levels(shape.log_slots);
             let matrices = slots_to_coeffs(encoder, shape.log_slots, stages as u32);
             let last = matrices.len() - 1;
+            let basis = params
+                .level_basis(Level(stages))
+                .union(params.gadget(GadgetName::Model).special);
             let encode = |(i, m): (usize, &Diagonals)| {
                 // Stage i takes level `stages - i` one lower.
                 let level = Level(stages - i);
@@ -99,7 +102,7 @@ impl Bootstrapper {
                     params.scale(Level(level.0 - 1))
                 };
                 let scale = landing.0 * params.prime(level.0) as f64 / params.scale(level).0;
-                LinearTransform::new(encoder, m, Scale(scale))
+                LinearTransform::new(encoder, m, Scale(scale), basis)
             };
             matrices
                 .iter()
@@ -116,6 +119,7 @@ impl Bootstrapper {
         } else {
             let mut matrices = coeffs_to_slots(encoder, shape.log_slots, stages as u32);
             let each = matrices.len() as f64;
+            let basis = params.ring().full_basis();
             let mut limb = params.coeffs_to_slots_limbs().start + stages;
             matrices
                 .iter_mut()
@@ -123,7 +127,7 @@ impl Bootstrapper {
                     limb -= 1;
                     m.scale((0.5 / eval_mod.range).powf(1.0 / each));
                     let scale = params.prime(limb) as f64 * reduction.powf(1.0 / each);
-                    LinearTransform::new(encoder, m, Scale(scale))
+                    LinearTransform::new(encoder, m, Scale(scale), basis)
                 })
                 .collect::<Result<_, _>>()?
         };

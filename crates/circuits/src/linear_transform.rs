@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use taciturn_ckks::{Ciphertext, CkksError, Encoder, Evaluator, Extended, IntegerPlaintext, Scale};
-use taciturn_ring::Form;
+use taciturn_ring::{Basis, Form, Poly, Ring, SparsePoly};
 
 use crate::Diagonals;
 
@@ -55,20 +55,35 @@ fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A matrix encoded for products with ciphertexts: integer polynomials, transformed to the limbs at hand when used.
+/// An encoded diagonal.
+enum Diagonal {
+    /// Of a subring: its few distinct values, transformed once.
+    Sparse(SparsePoly),
+    /// Integer coefficients, transformed to the limbs at hand when used.
+    Integers(IntegerPlaintext),
+}
+
+/// A matrix encoded for products with ciphertexts.
 pub struct LinearTransform {
     /// By giant step, then baby step.
-    plaintexts: BTreeMap<i64, Vec<(i64, IntegerPlaintext)>>,
+    diagonals: BTreeMap<i64, Vec<(i64, Diagonal)>>,
     rotations: BTreeSet<i64>,
     scale: Scale,
 }
 
 impl LinearTransform {
-    /// Encodes a matrix at a plaintext scale.
-    pub fn new(encoder: &Encoder, matrix: &Diagonals, scale: Scale) -> Result<Self, CkksError> {
+    /// Encodes a matrix at a plaintext scale, for ciphertexts whose limbs are (with the special limbs) in `basis`.
+    pub fn new(
+        encoder: &Encoder,
+        matrix: &Diagonals,
+        scale: Scale,
+        basis: Basis,
+    ) -> Result<Self, CkksError> {
+        let ring = encoder.parameters().ring();
         let offsets: Vec<i64> = matrix.iter().map(|(k, _)| k).collect();
         let split = BabyGiant::new(&offsets, matrix.period());
         let d = matrix.period();
+        let stride = ring.n() / (2 * d);
         let mut steps = Vec::new();
         for (offset, diagonal) in matrix.iter() {
             let (giant, baby) = split.split(offset);
@@ -76,9 +91,21 @@ impl LinearTransform {
             let turned: Vec<_> = (0..d as i64)
                 .map(|i| diagonal[(i - giant).rem_euclid(d as i64) as usize])
                 .collect();
-            steps.push((giant, baby, encoder.encode_integers(&turned, scale)?));
+            let integers = encoder.encode_integers(&turned, scale)?;
+            steps.push((giant, baby, integers));
         }
-        Ok(Self::from_steps(steps, scale))
+        if stride < Ring::MIN_STRIDE {
+            return Ok(Self::from_steps(steps, scale));
+        }
+        let compressed = steps.into_iter().map(|(giant, baby, integers)| {
+            let transformed = encoder.to_plaintext(&integers, basis).poly;
+            (
+                giant,
+                baby,
+                Diagonal::Sparse(ring.compress(&transformed, stride)),
+            )
+        });
+        Ok(Self::collect(compressed, scale))
     }
 
     /// A transform from plaintexts by giant and baby step, each already rotated back by its giant step.
@@ -86,17 +113,26 @@ impl LinearTransform {
         steps: impl IntoIterator<Item = (i64, i64, IntegerPlaintext)>,
         scale: Scale,
     ) -> Self {
-        let mut plaintexts: BTreeMap<i64, Vec<_>> = BTreeMap::new();
-        for (giant, baby, plaintext) in steps {
-            plaintexts.entry(giant).or_default().push((baby, plaintext));
+        Self::collect(
+            steps
+                .into_iter()
+                .map(|(giant, baby, p)| (giant, baby, Diagonal::Integers(p))),
+            scale,
+        )
+    }
+
+    fn collect(steps: impl Iterator<Item = (i64, i64, Diagonal)>, scale: Scale) -> Self {
+        let mut diagonals: BTreeMap<i64, Vec<_>> = BTreeMap::new();
+        for (giant, baby, diagonal) in steps {
+            diagonals.entry(giant).or_default().push((baby, diagonal));
         }
-        let babies = plaintexts.values().flatten().map(|(baby, _)| *baby);
+        let babies = diagonals.values().flatten().map(|(baby, _)| *baby);
         let rotations = babies
-            .chain(plaintexts.keys().copied())
+            .chain(diagonals.keys().copied())
             .filter(|&k| k != 0)
             .collect();
         Self {
-            plaintexts,
+            diagonals,
             rotations,
             scale,
         }
@@ -130,10 +166,12 @@ impl LinearTransform {
                 ct.basis(),
             )
         };
-        if let (true, Some([(0, only)])) = (
-            self.rotations.is_empty(),
-            self.plaintexts.get(&0).map(Vec::as_slice),
-        ) {
+        let only = self
+            .diagonals
+            .get(&0)
+            .map(Vec::as_slice)
+            .filter(|_| self.rotations.is_empty());
+        if let Some([(0, Diagonal::Integers(only))]) = only {
             return ev.rescale(&ev.mul_plain(ct, &encoder.to_plaintext(only, ct.basis()))?);
         }
         let special = ev.params().gadget(gadget).special;
@@ -141,7 +179,7 @@ impl LinearTransform {
 
         let decomposed = ev.decompose(&ct.polys[1], gadget);
         let mut babies: BTreeMap<i64, Extended> = BTreeMap::new();
-        for &(baby, _) in self.plaintexts.values().flatten() {
+        for &(baby, _) in self.diagonals.values().flatten() {
             if babies.contains_key(&baby) {
                 continue;
             }
@@ -179,18 +217,13 @@ impl LinearTransform {
             special,
             scale,
         };
-        for (&giant, terms) in &self.plaintexts {
-            let mut inner = Extended {
-                polys: zero(),
+        for (&giant, terms) in &self.diagonals {
+            let inner = inner_sum(encoder, terms, &babies, wide);
+            let inner = Extended {
+                polys: inner,
                 special,
                 scale,
             };
-            for (baby, integers) in terms {
-                let plaintext = encoder.to_plaintext(integers, wide);
-                for (sum, p) in inner.polys.iter_mut().zip(&babies[baby].polys) {
-                    ring.mul_add_assign(sum, p, &plaintext.poly);
-                }
-            }
             if giant == 0 {
                 acc.polys
                     .iter_mut()
@@ -216,4 +249,43 @@ impl LinearTransform {
         }
         ev.mod_down_rescale(&acc)
     }
+}
+
+/// The sum of diagonals times baby steps, of one giant step.
+fn inner_sum(
+    encoder: &Encoder,
+    terms: &[(i64, Diagonal)],
+    babies: &BTreeMap<i64, Extended>,
+    wide: Basis,
+) -> [Poly; 2] {
+    let ring = encoder.parameters().ring();
+    let mut sparse = (Vec::new(), Vec::new());
+    let mut out: Option<[Poly; 2]> = None;
+    for (baby, diagonal) in terms {
+        let turned = &babies[baby].polys;
+        match diagonal {
+            Diagonal::Sparse(weight) => {
+                sparse.0.push(weight);
+                sparse.1.push(turned);
+            }
+            Diagonal::Integers(integers) => {
+                let weight = encoder.to_plaintext(integers, wide).poly;
+                match &mut out {
+                    None => {
+                        out = Some([
+                            ring.mul_new(&turned[0], &weight),
+                            ring.mul_new(&turned[1], &weight),
+                        ])
+                    }
+                    Some(sum) => {
+                        sum.iter_mut()
+                            .zip(turned)
+                            .for_each(|(sum, p)| ring.mul_add_assign(sum, p, &weight));
+                    }
+                }
+            }
+        }
+    }
+    // A transform holds diagonals of one kind.
+    out.unwrap_or_else(|| ring.weighted_sum(&sparse.0, &sparse.1, wide).into())
 }

@@ -77,7 +77,13 @@ fn linear_transforms_match_the_clear() {
         }
         let level = Level(3);
         let scale = client.params.scale(level);
-        let transform = LinearTransform::new(&client.encoder, &matrix, scale).unwrap();
+        let transform = LinearTransform::new(
+            &client.encoder,
+            &matrix,
+            scale,
+            client.params.ring().full_basis(),
+        )
+        .unwrap();
         let rotations: Vec<i64> = transform.rotations().collect();
         let ev = client.evaluator(&model_keys(&client.params.clone(), &rotations, level));
         let v = complex(77, d);

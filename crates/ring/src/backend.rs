@@ -1,6 +1,6 @@
 //! What a backend must do.
 
-use crate::{Automorphism, BaseConversion, Poly, Tables};
+use crate::{Automorphism, BaseConversion, Poly, SparsePoly, Tables};
 
 /// Which backend a ring computes with.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -85,6 +85,15 @@ pub trait Backend: Send + Sync {
         digits: &[Poly],
         keys: &[(Poly, Poly)],
         map: Option<&Automorphism>,
+    );
+
+    /// `out_c = sum over j of weights_j·terms_j.c`, each weight standing for a run of words. At most 16 terms.
+    fn weighted_sum(
+        &self,
+        tables: &Tables,
+        out: (&mut Poly, &mut Poly),
+        weights: &[&SparsePoly],
+        terms: &[&[Poly; 2]],
     );
 
     /// `(a - [a]_P)/P` on the limbs of `out`, where `P` is the product of the conversion's source and `[a]_P` the converted

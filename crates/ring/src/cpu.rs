@@ -1,7 +1,7 @@
 //! The CPU backends: per-limb kernels, spread over the limbs by rayon.
 
 use crate::{
-    Automorphism, Backend, BaseConversion, Basis, Form, Poly, Tables,
+    Automorphism, Backend, BaseConversion, Basis, Form, Poly, SparsePoly, Tables,
     buffer::Buffer,
     kernels::{Kernels, MAX_DIGITS},
 };
@@ -281,6 +281,29 @@ impl<K: Kernels> Backend for CpuBackend<K> {
                 &key_limbs[..count],
                 map,
             );
+        });
+    }
+
+    fn weighted_sum(
+        &self,
+        tables: &Tables,
+        out: (&mut Poly, &mut Poly),
+        weights: &[&SparsePoly],
+        terms: &[&[Poly; 2]],
+    ) {
+        const NONE: &[u64] = &[];
+        let count = weights.len().min(MAX_DIGITS);
+        let stride = weights[0].stride;
+        each_limb_pair(out.0, out.1, |i, out| {
+            let mut weight_limbs = [NONE; MAX_DIGITS];
+            let mut term_limbs = [[NONE; 2]; MAX_DIGITS];
+            for (j, (weight, term)) in weights.iter().zip(terms).enumerate() {
+                weight_limbs[j] = weight.limb(i);
+                term_limbs[j] = [term[0].limb(i), term[1].limb(i)];
+            }
+            let (weights, terms) = (&weight_limbs[..count], &term_limbs[..count]);
+            self.0
+                .weighted_sum(tables.moduli()[i], out, weights, terms, stride);
         });
     }
 

@@ -39,6 +39,7 @@ mod poly;
 mod primes;
 mod ring;
 pub mod sample;
+mod sparse;
 mod tables;
 
 pub use automorphism::Automorphism;
@@ -51,4 +52,5 @@ pub use modulus::{MAX_MODULUS_BITS, MIN_MODULUS_BITS, Modulus};
 pub use poly::{Form, Poly};
 pub use primes::{is_prime, primes_near};
 pub use ring::Ring;
+pub use sparse::SparsePoly;
 pub use tables::{MAX_LOG_N, MIN_LOG_N, Tables, exponent};

@@ -17,8 +17,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 ///
 /// Shared by reference between threads; each operation spreads its limbs over the current rayon pool.
 pub struct Ring {
-    tables: Tables,
-    backend: Arc<dyn Backend>,
+    pub(crate) tables: Tables,
+    pub(crate) backend: Arc<dyn Backend>,
     automorphisms: Cache<u64, Automorphism>,
     conversions: Cache<Basis, BaseConversion>,
 }

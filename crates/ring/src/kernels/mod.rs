@@ -42,6 +42,16 @@ pub(crate) trait Kernels: Copy + Send + Sync + 'static {
         map: Option<&Automorphism>,
     );
 
+    /// `out_c = sum of weights·terms_c`, a weight standing for `stride` words (a multiple of eight).
+    fn weighted_sum(
+        self,
+        q: Modulus,
+        out: [&mut [u64]; 2],
+        weights: &[&[u64]],
+        terms: &[[&[u64]; 2]],
+        stride: usize,
+    );
+
     /// First half of a base conversion, for one source limb: `y = x·inverse` (the inverse in Montgomery form) and
     /// `quotient += floor(y·weight / 2^52)`.
     fn convert_source(

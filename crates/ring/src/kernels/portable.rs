@@ -151,6 +151,27 @@ impl Kernels for Portable {
         }
     }
 
+    fn weighted_sum(
+        self,
+        q: Modulus,
+        out: [&mut [u64]; 2],
+        weights: &[&[u64]],
+        terms: &[[&[u64]; 2]],
+        stride: usize,
+    ) {
+        let [out0, out1] = out;
+        for k in 0..out0.len() {
+            let sum = |c: usize| -> u64 {
+                let products = weights.iter().zip(terms);
+                let sum: u128 = products
+                    .map(|(w, term)| w[k / stride] as u128 * term[c][k] as u128)
+                    .sum();
+                q.montgomery_mul(q.montgomery_reduce(sum) % q.value(), q.r2())
+            };
+            (out0[k], out1[k]) = (sum(0), sum(1));
+        }
+    }
+
     fn convert_source(
         self,
         q: Modulus,

@@ -113,3 +113,33 @@ pub(super) fn key_product(
         store(out1, finish(low1, high1));
     }
 }
+
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn weighted_sum(
+    q: Modulus,
+    out: [&mut [u64]; 2],
+    weights: &[&[u64]],
+    terms: &[[&[u64]; 2]],
+    stride: usize,
+) {
+    let p = Prime::new(q);
+    let unwind = p.factor(splat(q.r2()));
+    // As for key products: at most sixteen terms.
+    let finish = |low, high| p.mul(reduce(p.reduce_wide(low, high), p.two_q), unwind);
+    let run = stride / LANES;
+    let [out0, out1] = out.map(groups_mut);
+    for (k, (out0, out1)) in out0.iter_mut().zip(out1).enumerate() {
+        let (mut low0, mut high0) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+        let (mut low1, mut high1) = (low0, high0);
+        for (weight, term) in weights.iter().zip(terms) {
+            let weight = splat(weight[k / run]);
+            let [term0, term1] = term.map(|term| load(&groups(term)[k]));
+            low0 = madd_low(low0, weight, term0);
+            high0 = madd_high(high0, weight, term0);
+            low1 = madd_low(low1, weight, term1);
+            high1 = madd_high(high1, weight, term1);
+        }
+        store(out0, finish(low0, high0));
+        store(out1, finish(low1, high1));
+    }
+}

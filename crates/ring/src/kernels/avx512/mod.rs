@@ -96,6 +96,17 @@ impl Kernels for Avx512 {
         with_features!(self, convert::key_product(q, out, digits, keys, map))
     }
 
+    fn weighted_sum(
+        self,
+        q: Modulus,
+        out: [&mut [u64]; 2],
+        weights: &[&[u64]],
+        terms: &[[&[u64]; 2]],
+        stride: usize,
+    ) {
+        with_features!(self, convert::weighted_sum(q, out, weights, terms, stride))
+    }
+
     fn convert_source(
         self,
         q: Modulus,

@@ -13,6 +13,8 @@ pub(super) const MIN_WORDS: usize = 32;
 const CACHED: usize = 4096;
 /// Words that the last stages hold in registers.
 const LAST: usize = 2 * LANES;
+/// Blocks of that size handled side by side: one alone is a chain of dependent steps too long to overlap with the next.
+const TOGETHER: usize = 8;
 
 /// A group of eight words.
 type Group = [u64; LANES];
@@ -96,12 +98,55 @@ fn quarters(block: &mut [u64]) -> impl Iterator<Item = [&mut Group; 4]> {
     low.zip(high).map(|((a0, a1), (a2, a3))| [a0, a1, a2, a3])
 }
 
-/// The last four stages of blocks of sixteen words, the first of which has its root at `k`; canonical results.
+/// The roots of the four stages within blocks of sixteen words.
 ///
-/// Before each stage but the first, interleaving two registers brings partners to equal lanes of different registers and
-/// blocks into the order of their roots.
+/// A stage has one, two, four or eight roots per block; in a register each root stands in the lanes of its butterflies.
+#[derive(Copy, Clone)]
+struct LastRoots<'a> {
+    by_one: &'a [u64],
+    by_two: &'a [[u64; 2]],
+    by_four: &'a [[u64; 4]],
+    by_eight: &'a [Group],
+}
+
+impl<'a> LastRoots<'a> {
+    /// Of `blocks` blocks, the first of which has its first root at `k`.
+    #[inline]
+    fn new(roots: &'a [u64], k: usize, blocks: usize) -> Self {
+        let end = k + blocks;
+        Self {
+            by_one: &roots[k..end],
+            by_two: roots[2 * k..2 * end].as_chunks().0,
+            by_four: roots[4 * k..4 * end].as_chunks().0,
+            by_eight: roots[8 * k..8 * end].as_chunks().0,
+        }
+    }
+}
+
+/// The last four stages of blocks of sixteen words, the first of which has its root at `k`; canonical results.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn forward_last(p: Prime, roots: &[u64], k: usize, a: &mut [u64]) {
+    let roots = LastRoots::new(roots, k, a.len() / LAST);
+    let (many, few) = blocks_mut(a).as_chunks_mut::<TOGETHER>();
+    let done = TOGETHER * many.len();
+    for (i, blocks) in many.iter_mut().enumerate() {
+        forward_last_blocks(p, roots, TOGETHER * i, blocks);
+    }
+    for (i, block) in few.iter_mut().enumerate() {
+        forward_last_blocks(p, roots, done + i, std::array::from_mut(block));
+    }
+}
+
+/// Before each stage but the first, interleaving two registers brings partners to equal lanes of different registers and
+/// butterflies into the order of their roots.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn forward_last_blocks<const B: usize>(
+    p: Prime,
+    roots: LastRoots<'_>,
+    first: usize,
+    blocks: &mut [[Group; 2]; B],
+) {
     let low_half = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
     let high_half = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
     let interleave = |(x, y)| {
@@ -110,25 +155,38 @@ fn forward_last(p: Prime, roots: &[u64], k: usize, a: &mut [u64]) {
             _mm512_permutex2var_epi64(x, high_half, y),
         )
     };
-    let blocks = a.len() / LAST;
-    let by_one = &roots[k..k + blocks];
-    let by_two = &roots[2 * k..2 * (k + blocks)].as_chunks::<2>().0;
-    let by_four = &roots[4 * k..4 * (k + blocks)].as_chunks::<4>().0;
-    let by_eight = groups(&roots[8 * k..8 * (k + blocks)]);
-    for (i, [x, y]) in groups_mut(a).as_chunks_mut::<2>().0.iter_mut().enumerate() {
-        let pair = forward_butterfly(p, load(x), load(y), p.factor(splat(by_one[i])));
-        let (u, v) = interleave(pair);
-        let (u, v) = interleave(forward_butterfly(p, u, v, p.factor(splat_two(&by_two[i]))));
-        let (u, v) = interleave(forward_butterfly(
+    let mut pairs = [(_mm512_setzero_si512(), _mm512_setzero_si512()); B];
+    for b in 0..B {
+        let w = p.factor(splat(roots.by_one[first + b]));
+        pairs[b] = interleave(forward_butterfly(
             p,
-            u,
-            v,
-            p.factor(splat_four(&by_four[i])),
+            load(&blocks[b][0]),
+            load(&blocks[b][1]),
+            w,
         ));
-        let (u, v) = interleave(forward_butterfly(p, u, v, p.factor(load(&by_eight[i]))));
-        store(x, reduce(reduce(u, p.two_q), p.q));
-        store(y, reduce(reduce(v, p.two_q), p.q));
     }
+    for b in 0..B {
+        let w = p.factor(splat_two(&roots.by_two[first + b]));
+        pairs[b] = interleave(forward_butterfly(p, pairs[b].0, pairs[b].1, w));
+    }
+    for b in 0..B {
+        let w = p.factor(splat_four(&roots.by_four[first + b]));
+        pairs[b] = interleave(forward_butterfly(p, pairs[b].0, pairs[b].1, w));
+    }
+    for b in 0..B {
+        let w = p.factor(load(&roots.by_eight[first + b]));
+        pairs[b] = interleave(forward_butterfly(p, pairs[b].0, pairs[b].1, w));
+    }
+    for b in 0..B {
+        store(&mut blocks[b][0], reduce(reduce(pairs[b].0, p.two_q), p.q));
+        store(&mut blocks[b][1], reduce(reduce(pairs[b].1, p.two_q), p.q));
+    }
+}
+
+/// `a` as blocks of sixteen words in two registers.
+#[inline]
+fn blocks_mut(a: &mut [u64]) -> &mut [[Group; 2]] {
+    groups_mut(a).as_chunks_mut().0
 }
 
 /// Gentleman-Sande; words below `2q` between stages. Stages read the forward roots backwards, see [`NttTable`].
@@ -196,59 +254,73 @@ fn inverse_last_butterfly(p: Prime, x: Words, y: Words, last: [Factor; 2]) -> (W
 }
 
 /// The first four stages of blocks of sixteen words; the root of the first block's last stage is the one before `end`.
-///
-/// Registers hold their words in reverse, and so meet the roots in the order of the table.
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn inverse_first(p: Prime, roots: &[u64], end: usize, a: &mut [u64]) {
+    let count = a.len() / LAST;
+    let roots = LastRoots::new(roots, end - count, count);
+    let (many, few) = blocks_mut(a).as_chunks_mut::<TOGETHER>();
+    let done = TOGETHER * many.len();
+    for (i, blocks) in many.iter_mut().enumerate() {
+        inverse_first_blocks(p, roots, count - 1 - TOGETHER * i, blocks);
+    }
+    for (i, block) in few.iter_mut().enumerate() {
+        inverse_first_blocks(p, roots, count - 1 - done - i, std::array::from_mut(block));
+    }
+}
+
+/// `last` is the place of the first block's roots; the others' come before.
+///
+/// Registers hold their words in reverse, and so meet the roots in the order of the table.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn inverse_first_blocks<const B: usize>(
+    p: Prime,
+    roots: LastRoots<'_>,
+    last: usize,
+    blocks: &mut [[Group; 2]; B],
+) {
     let even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
     let odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
     let even_reversed = _mm512_setr_epi64(14, 12, 10, 8, 6, 4, 2, 0);
     let odd_reversed = _mm512_setr_epi64(15, 13, 11, 9, 7, 5, 3, 1);
     let even_restored = _mm512_setr_epi64(7, 5, 3, 1, 15, 13, 11, 9);
     let odd_restored = _mm512_setr_epi64(6, 4, 2, 0, 14, 12, 10, 8);
+    let mut pairs = [(_mm512_setzero_si512(), _mm512_setzero_si512()); B];
+    for b in 0..B {
+        let w = p.factor(load(&roots.by_eight[last - b]));
+        let (x, y) = (load(&blocks[b][0]), load(&blocks[b][1]));
+        let (u, v) = (
+            _mm512_permutex2var_epi64(x, even_reversed, y),
+            _mm512_permutex2var_epi64(x, odd_reversed, y),
+        );
+        pairs[b] = inverse_butterfly(p, u, v, w);
+    }
     let split = |(x, y)| {
         (
             _mm512_permutex2var_epi64(y, odd, x),
             _mm512_permutex2var_epi64(y, even, x),
         )
     };
-    let blocks = a.len() / LAST;
-    let start = end - blocks;
-    let by_one = &roots[start..end];
-    let by_two = &roots[2 * start..2 * end].as_chunks::<2>().0;
-    let by_four = &roots[4 * start..4 * end].as_chunks::<4>().0;
-    let by_eight = groups(&roots[8 * start..8 * end]);
-    for ([x, y], i) in groups_mut(a)
-        .as_chunks_mut::<2>()
-        .0
-        .iter_mut()
-        .zip((0..blocks).rev())
-    {
-        let (u, v) = (load(x), load(y));
-        let u_v = (
-            _mm512_permutex2var_epi64(u, even_reversed, v),
-            _mm512_permutex2var_epi64(u, odd_reversed, v),
+    for b in 0..B {
+        let w = p.factor(splat_four(&roots.by_four[last - b]));
+        let (u, v) = split(pairs[b]);
+        pairs[b] = inverse_butterfly(p, u, v, w);
+    }
+    for b in 0..B {
+        let w = p.factor(splat_two(&roots.by_two[last - b]));
+        let (u, v) = split(pairs[b]);
+        pairs[b] = inverse_butterfly(p, u, v, w);
+    }
+    for b in 0..B {
+        let w = p.factor(splat(roots.by_one[last - b]));
+        let (x, y) = pairs[b];
+        let (u, v) = (
+            _mm512_permutex2var_epi64(x, even_restored, y),
+            _mm512_permutex2var_epi64(x, odd_restored, y),
         );
-        let (u, v) = split(inverse_butterfly(
-            p,
-            u_v.0,
-            u_v.1,
-            p.factor(load(&by_eight[i])),
-        ));
-        let (u, v) = split(inverse_butterfly(
-            p,
-            u,
-            v,
-            p.factor(splat_four(&by_four[i])),
-        ));
-        let (u, v) = inverse_butterfly(p, u, v, p.factor(splat_two(&by_two[i])));
-        let u_v = (
-            _mm512_permutex2var_epi64(u, even_restored, v),
-            _mm512_permutex2var_epi64(u, odd_restored, v),
-        );
-        let (u, v) = inverse_butterfly(p, u_v.0, u_v.1, p.factor(splat(by_one[i])));
-        store(x, u);
-        store(y, v);
+        let (u, v) = inverse_butterfly(p, u, v, w);
+        store(&mut blocks[b][0], u);
+        store(&mut blocks[b][1], v);
     }
 }
 
