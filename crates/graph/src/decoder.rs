@@ -17,7 +17,8 @@ pub struct NormSpec {
     pub inverse_sqrt: InverseSqrt,
 }
 
-/// Rotary embedding of queries and keys at one position, in padded column order.
+/// Rotary embedding of queries and keys at one position, in padded column order. It pairs channel `c` with channel
+/// `c + channels / 2` of the padded count, so where channels are padded the second half's columns start there.
 #[derive(Clone, Debug)]
 pub struct RopeSpec {
     /// Factor of the entry itself.

@@ -3,7 +3,31 @@
 //! A [`Graph`] says what a step computes on values with a [`Layout`]. Its operations ([`Op`]) have a logical meaning on
 //! compact vectors, exact or with polynomials, and a lowering to what a slot [`Machine`] offers.
 //!
-//! Builds on `taciturn-approx` for polynomials. Nothing here knows a model's file format or makes keys.
+//! A [`Plan`] says at which level every value sits and where it is refreshed; [`plan`] makes one from a [`CostTable`] with a
+//! [`Placement`]. Five interpreters share graph and plan: [`Logical`] clear and simulated, and [`run`] on a
+//! [`SlotSimulator`], a [`Counter`] or a machine of ciphertexts.
+//!
+//! ```
+//! use std::collections::HashMap;
+//! use taciturn_graph::{CostTable, Graph, Layout, Level, LocalSearch, Logical, Matrix, plan};
+//!
+//! let mut graph = Graph::new(64)?;
+//! let x = graph.input("x", Layout::periodic(4))?;
+//! let double = Matrix::computed("double", 4, 4, |row, column| if row == column { 2.0 } else { 0.0 });
+//! let y = graph.product_spaced("layer0.y", x, &double, 0)?;
+//! graph.output("y", y);
+//!
+//! let plan = plan(&graph, &CostTable::reference(64, Level(13)), &LocalSearch::default())?;
+//! assert_eq!(plan.node("x")?.level(), Level(1));
+//!
+//! let inputs = HashMap::from([("x".to_owned(), vec![1.0, 2.0, 3.0, 4.0])]);
+//! let outputs = Logical::clear().run(&graph, None, &inputs)?;
+//! assert_eq!(outputs["y"], [2.0, 4.0, 6.0, 8.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Builds on `taciturn-approx` for polynomials and on `taciturn-circuits` for the machine of ciphertexts. Nothing here knows
+//! a model's file format or makes keys.
 
 mod builder;
 mod cost;

@@ -161,29 +161,46 @@ fn scores<M: Machine>(
     query: &M::Value,
     keys: &[&M::Value],
 ) -> Result<M::Value, M::Error> {
-    let stride = heads.channel_stride();
-    let mut sums = Vec::with_capacity(keys.len());
+    let (stride, groups) = (heads.channel_stride(), heads.groups());
+    let mut products = Vec::with_capacity(keys.len());
     for key in keys {
-        let products = machine.mul(query, key)?;
-        // Cyclic over all slots, so valid at every channel.
-        sums.push(fold(
+        products.push(machine.mul(query, key)?);
+    }
+    if groups == 1 {
+        return fold(
             machine,
-            products,
+            products.swap_remove(0),
             doubling(stride, stride * heads.channels()),
-        )?);
+        );
     }
-    if heads.groups() == 1 {
-        return Ok(sums.swap_remove(0));
+    // Channel c of the result takes group g = c mod G. Summand r takes the products of every group from channels
+    // c = g + r mod G, so that one rotation by r channels brings them where they belong. The channels that are left, G
+    // apart, are summed for all groups at once: G - 1 + log2(C / G) rotations instead of G * log2(C).
+    let mut sum: Option<M::Value> = None;
+    for r in 0..groups {
+        let masked: Vec<_> = products
+            .iter()
+            .enumerate()
+            .map(|(g, product)| (product, group_mask(heads, (g + r) % groups)))
+            .collect();
+        let summand = machine.dot_plain(&masked)?;
+        sum = Some(match sum {
+            None => summand,
+            Some(sum) => {
+                let turned = machine.rotate(&summand, (r * stride) as i64)?;
+                machine.add(&sum, &turned)?
+            }
+        });
     }
-    let masked: Vec<_> = sums
-        .iter()
-        .enumerate()
-        .map(|(g, sum)| (sum, group_mask(heads, g)))
-        .collect();
-    machine.dot_plain(&masked)
+    let sum = sum.expect("there is at least one group");
+    fold(
+        machine,
+        sum,
+        doubling(stride * groups, stride * heads.channels()),
+    )
 }
 
-/// One in the slots of a group's scores, zero in those of the others.
+/// One at the channels `c = group mod G`, zero at the others.
 fn group_mask(heads: &Heads, group: usize) -> Plain {
     let Layout { values: period, .. } = heads.scores();
     let stride = heads.channel_stride();

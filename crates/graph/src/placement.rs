@@ -51,7 +51,7 @@ impl Placement for WhenNothingIsLeft {
 }
 
 /// Local search from the baseline and from refreshing everything: first on all layers alike, then on single values,
-/// then again from random changes. Every move is add, remove, replace, or replace one by two.
+/// then again from random changes. A move adds or removes a refresh, or changes up to four near each other.
 #[derive(Clone, Copy, Debug)]
 pub struct LocalSearch {
     /// Seed of the random changes.
@@ -64,7 +64,7 @@ impl Default for LocalSearch {
     fn default() -> Self {
         LocalSearch {
             seed: 1,
-            restarts: 4,
+            restarts: 2,
         }
     }
 }
@@ -157,27 +157,53 @@ impl Search<'_, '_> {
 
     /// One pass over all moves, taking each that helps; whether any did.
     fn improve(&self, choice: &mut [bool], cost: &mut f64, units: &[Vec<usize>]) -> bool {
+        // There are few patterns, so moves of three and four are worth their price on them.
+        let wide = units.len() <= 2 * REACH || units.iter().any(|unit| unit.len() > 1);
         let mut improved = false;
         for a in 0..units.len() {
             improved |= self.attempt(choice, cost, units, &[a]);
-            let near = a.saturating_sub(REACH)..(a + REACH).min(units.len());
-            for b in near.clone() {
-                if b == a || !is_set(choice, &units[a]) || is_set(choice, &units[b]) {
+            for b in near(a, REACH, units) {
+                if !is_set(choice, &units[a]) {
+                    break;
+                }
+                if b == a {
                     continue;
                 }
                 improved |= self.attempt(choice, cost, units, &[a, b]);
-                // Replacing one by two is worth its price on patterns only: there are few of them.
-                if units.len() > 2 * REACH && units[a].len() == 1 {
+                if !wide {
                     continue;
                 }
-                for c in (b + 1)..near.end {
-                    if c != a && is_set(choice, &units[a]) && !is_set(choice, &units[c]) {
+                for c in near(a, REACH, units).filter(|&c| c > b && c != a) {
+                    if is_set(choice, &units[a]) {
                         improved |= self.attempt(choice, cost, units, &[a, b, c]);
                     }
+                }
+                if b > a && is_set(choice, &units[b]) {
+                    improved |= self.replace_two(choice, cost, units, a, b);
                 }
             }
         }
         improved
+    }
+
+    /// Replaces the set units `a` and `b` by any two near them.
+    fn replace_two(
+        &self,
+        choice: &mut [bool],
+        cost: &mut f64,
+        units: &[Vec<usize>],
+        a: usize,
+        b: usize,
+    ) -> bool {
+        for c in near(a, REACH / 4, units) {
+            for d in near(b, REACH / 4, units) {
+                let replaces = c != d && !is_set(choice, &units[c]) && !is_set(choice, &units[d]);
+                if replaces && self.attempt(choice, cost, units, &[a, b, c, d]) {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// Flips units; keeps that where it is cheaper.
@@ -203,6 +229,11 @@ impl Search<'_, '_> {
         flip(choice);
         false
     }
+}
+
+/// Units at most `reach` away.
+fn near(unit: usize, reach: usize, units: &[Vec<usize>]) -> std::ops::Range<usize> {
+    unit.saturating_sub(reach)..(unit + reach + 1).min(units.len())
 }
 
 fn is_set(choice: &[bool], unit: &[usize]) -> bool {

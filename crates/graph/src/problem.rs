@@ -13,6 +13,8 @@ pub struct Problem<'g> {
     max: u32,
     nodes: Vec<NodeFacts>,
     families: usize,
+    /// Nodes of caches with their families.
+    members: Vec<(usize, usize)>,
     drop_ms: Vec<f64>,
 }
 
@@ -100,7 +102,13 @@ impl<'g> Problem<'g> {
                 },
             });
         }
+        let members = nodes
+            .iter()
+            .enumerate()
+            .filter_map(|(i, node): (usize, &NodeFacts)| Some((i, node.family?)))
+            .collect();
         Problem {
+            members,
             graph,
             max: max.0,
             nodes,
@@ -157,6 +165,12 @@ impl<'g> Problem<'g> {
     /// All levels, from the last node backwards: a value is handed on at the highest level that a user needs, a refreshed
     /// one is computed at the level that its refresh takes. They may exceed the highest level there is.
     pub fn levels(&self, choice: &[bool]) -> Levels {
+        self.levels_within(choice, u32::MAX)
+            .expect("no level is higher than the highest number")
+    }
+
+    /// As [`levels`](Problem::levels); `None` as soon as a level is higher than `limit`.
+    fn levels_within(&self, choice: &[bool], limit: u32) -> Option<Levels> {
         let mut floors = vec![0; self.families];
         loop {
             let mut handed = vec![0; self.nodes.len()];
@@ -172,13 +186,20 @@ impl<'g> Problem<'g> {
                     _ => handed[i],
                 };
                 let level_in = computed[i] + node.depth;
+                if level_in.max(handed[i]) > limit {
+                    return None;
+                }
                 for &input in &node.inputs {
                     handed[input] = handed[input].max(level_in);
                 }
             }
             // One level per family of caches: go again where a member is higher than another.
-            if reached == floors {
-                return Levels { computed, handed };
+            if self
+                .members
+                .iter()
+                .all(|&(i, family)| handed[i] == reached[family])
+            {
+                return Some(Levels { computed, handed });
             }
             floors = reached;
         }
@@ -186,7 +207,9 @@ impl<'g> Problem<'g> {
 
     /// Predicted milliseconds; infinite where a level would be too high.
     pub fn cost(&self, choice: &[bool]) -> f64 {
-        let levels = self.levels(choice);
+        let Some(levels) = self.levels_within(choice, self.max) else {
+            return f64::INFINITY;
+        };
         (0..self.nodes.len())
             .map(|i| self.node_ms(i, choice[i], &levels))
             .sum()
@@ -195,12 +218,7 @@ impl<'g> Problem<'g> {
     fn node_ms(&self, i: usize, refreshed: bool, levels: &Levels) -> f64 {
         let node = &self.nodes[i];
         let level_in = levels.computed[i] + node.depth;
-        let (Some(cost), true) = (
-            node.cost_ms.get(level_in as usize),
-            levels.handed[i] <= self.max,
-        ) else {
-            return f64::INFINITY;
-        };
+        let cost = node.cost_ms[level_in as usize];
         let drops = node
             .inputs
             .iter()

@@ -54,18 +54,40 @@ fn calibrate(model: &Model, tokens: usize) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn interpreters_agree_token_by_token() {
-    let model = Model::new(SMALL);
+fn gpt2_blocks_agree_token_by_token() {
+    interpreters_agree(&Model::new(SMALL), 40);
+}
+
+#[test]
+fn llama_blocks_agree_token_by_token() {
+    interpreters_agree(&Model::gated(SMALL), 12);
+}
+
+/// Heads and channels padded apart from the width, so that attention has lanes of its own; one group only.
+#[test]
+fn attention_may_have_lanes_of_its_own() {
+    let sizes = Sizes {
+        layers: 1,
+        width: 15,
+        heads: 5,
+        channels: 3,
+        groups: 1,
+        ..SMALL
+    };
+    assert_ne!(sizes.geometry().width(), sizes.padded());
+    interpreters_agree(&Model::new(sizes), 10);
+}
+
+fn interpreters_agree(model: &Model, tokens: usize) {
+    let sizes = model.sizes;
     let capacity = model.sizes.geometry().capacity();
-    assert_eq!(capacity, 128);
-    let tokens = 40;
-    let bounds = calibrate(&model, tokens);
+    let bounds = calibrate(model, tokens);
     let bounded = |position: usize| {
         let mut graph = model.graph(position);
         graph.set_bounds(bounds.iter().map(|(name, bound)| (name.as_str(), *bound)));
         graph
     };
-    let table = CostTable::reference(SMALL.slots, MAX_LEVEL);
+    let table = CostTable::reference(sizes.slots, MAX_LEVEL);
     let plan = plan(
         &bounded(capacity - 1),
         &table,
@@ -78,12 +100,12 @@ fn interpreters_agree_token_by_token() {
     let plan = plan.cover(&bounded(0)).unwrap();
     let mut clear = Logical::clear();
     let mut logical = Logical::simulated(NOISE, 1);
-    let mut simulator = SlotSimulator::new(SMALL.slots, NOISE, 2);
+    let mut simulator = SlotSimulator::new(sizes.slots, NOISE, 2);
     let mut random = Random::new(21);
     let mut entries: [HashMap<String, Vec<f64>>; 3] = Default::default();
     for position in 0..tokens {
         let graph = bounded(position);
-        let x = embedding(&mut random, &SMALL);
+        let x = embedding(&mut random, &sizes);
         entries
             .iter_mut()
             .for_each(|entries| drop(entries.insert("embedding".to_owned(), x.clone())));

@@ -24,8 +24,19 @@ pub const SMALL: Sizes = Sizes {
     groups: 4,
 };
 
+pub const GPT2_SMALL: Sizes = Sizes {
+    slots: 1 << 15,
+    layers: 12,
+    width: 768,
+    heads: 12,
+    channels: 64,
+    groups: 4,
+};
+
 pub struct Model {
     pub sizes: Sizes,
+    /// Rotary embedding of queries and keys.
+    pub rope: bool,
     pub norm: NormSpec,
     pub layers: Vec<(AttentionSpec, FeedForwardSpec)>,
 }
@@ -50,6 +61,10 @@ fn padded(
     used_column: impl Fn(usize) -> bool,
     scale: f64,
 ) -> Matrix {
+    if rows * columns > 1 << 16 {
+        // Only counted, never multiplied.
+        return Matrix::computed(name, rows, columns, |_, _| 0.0);
+    }
     let mut entries = vec![0f32; rows * columns];
     for (i, entry) in entries.iter_mut().enumerate() {
         let x = random.number();
@@ -68,7 +83,36 @@ fn bias(random: &mut Random, length: usize, used: impl Fn(usize) -> bool) -> Opt
     )
 }
 
+/// Rotary embedding at a position, in column order.
+fn rope(heads: &Heads, position: usize) -> RopeSpec {
+    let half = heads.width() / 2;
+    let angle = |i: usize| {
+        let pair = (i % half) / heads.heads();
+        position as f64 * 100f64.powf(-2.0 * pair as f64 / heads.channels() as f64)
+    };
+    let sign = |i: usize| if i < half { -1.0 } else { 1.0 };
+    RopeSpec {
+        cos: (0..heads.width()).map(|i| angle(i).cos()).collect(),
+        sin: (0..heads.width())
+            .map(|i| sign(i) * angle(i).sin())
+            .collect(),
+    }
+}
+
 impl Model {
+    /// With rotary embeddings and gates, as Llama has them.
+    pub fn gated(sizes: Sizes) -> Self {
+        let mut model = Model::new(sizes);
+        let mut random = Random::new(12);
+        model.rope = true;
+        for (layer, (_, feed_forward)) in model.layers.iter_mut().enumerate() {
+            let (rows, columns) = (feed_forward.up.rows(), feed_forward.up.columns());
+            feed_forward.gate =
+                Some(random.matrix(&format!("layer{layer}.gate"), rows, columns, 0.3));
+        }
+        model
+    }
+
     pub fn new(sizes: Sizes) -> Self {
         let mut random = Random::new(11);
         let heads = sizes.geometry();
@@ -115,6 +159,7 @@ impl Model {
         let inverse_sqrt = InverseSqrt::fit(0.05, 8.0, 15, 2).unwrap();
         Model {
             sizes,
+            rope: false,
             norm: NormSpec {
                 width: sizes.width,
                 epsilon: 1e-5,
@@ -135,6 +180,11 @@ impl Model {
             let normed = graph
                 .norm(&format!("{layer}.norm1"), x, &self.norm)
                 .unwrap();
+            let rope = self.rope.then(|| rope(&attention.heads, position));
+            let attention = &AttentionSpec {
+                rope,
+                ..attention.clone()
+            };
             let attended = graph
                 .attention(&layer, normed, attention, position)
                 .unwrap();
