@@ -43,7 +43,7 @@ fn clear_and_prepared_agree_on_every_shape() {
         };
         let checkpoint = load(&spec);
         let prepared = Prepared::new(&checkpoint);
-        let mut runner = PreparedRunner::new(&prepared);
+        let mut runner = PreparedRunner::new(&prepared, &ClearModel::new(&checkpoint).cache());
         for (token, expected) in TOKENS.iter().zip(clear_logits(&checkpoint)) {
             common::assert_close(&runner.step(*token), &expected, 2e-5, &format!("{spec:?}"));
         }
@@ -93,10 +93,7 @@ fn a_known_prefix_enters_the_cache_in_the_clear() {
     let model = ClearModel::new(&checkpoint);
     let mut cache = model.cache();
     model.step(&mut cache, TOKENS[0]).unwrap();
-    let mut runner = PreparedRunner {
-        model: &prepared,
-        cache: prepared.prefix(&cache),
-    };
+    let mut runner = PreparedRunner::new(&prepared, &cache);
     for &token in &TOKENS[1..] {
         let expected = model.step(&mut cache, token).unwrap();
         common::assert_close(&runner.step(token), &expected, 2e-5, "after a prefix");

@@ -27,8 +27,9 @@ fn logits_match_an_independent_forward_pass() {
         let text = std::fs::read_to_string(folder(name).join("logits.json")).unwrap();
         let reference: Reference = serde_json::from_str(&text).unwrap();
         let prepared = Prepared::new(&checkpoint);
-        let (model, mut runner) = (ClearModel::new(&checkpoint), PreparedRunner::new(&prepared));
+        let model = ClearModel::new(&checkpoint);
         let mut cache = model.cache();
+        let mut runner = PreparedRunner::new(&prepared, &cache);
         for (&token, expected) in reference.tokens.iter().zip(&reference.logits) {
             let clear = model.step(&mut cache, token).unwrap();
             common::assert_close(&clear, expected, 1e-10, name);

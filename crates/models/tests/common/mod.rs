@@ -1,6 +1,6 @@
 //! Helpers shared by the integration tests.
 
-use taciturn_models::{LayerPrefix, Prepared, log_sum_exp};
+use taciturn_models::{ClearCache, LayerPrefix, Prepared, log_sum_exp};
 
 /// Runs prepared weights the way their documentation says, sharing no code with the clear model.
 pub struct PreparedRunner<'a> {
@@ -9,14 +9,11 @@ pub struct PreparedRunner<'a> {
 }
 
 impl<'a> PreparedRunner<'a> {
-    pub fn new(model: &'a Prepared) -> Self {
-        let empty = LayerPrefix {
-            keys: Vec::new(),
-            values: Vec::new(),
-        };
+    /// Continues after the tokens that the clear model has put into `cache`.
+    pub fn new(model: &'a Prepared, cache: &ClearCache) -> Self {
         Self {
             model,
-            cache: vec![empty; model.config.layers],
+            cache: model.prefix(cache),
         }
     }
 
