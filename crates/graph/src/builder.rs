@@ -202,6 +202,11 @@ impl Graph {
         self.add_node(name, Op::Repeat, &[x])
     }
 
+    /// A repeated value with every slot of a run as an entry of its own.
+    pub fn flatten(&mut self, name: impl Into<String>, x: NodeId) -> Added {
+        self.add_node(name, Op::Flatten, &[x])
+    }
+
     /// Rotary embedding of a spaced value, masked.
     pub fn rope(
         &mut self,

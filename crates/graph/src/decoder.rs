@@ -54,9 +54,12 @@ pub struct AttentionSpec {
     pub score_scale: f64,
     /// Constant `beta` per true head that is subtracted from scaled scores.
     pub offsets: Vec<f64>,
-    /// Of scaled scores less `beta`.
+    /// Of scaled scores less `beta`; where there are rounds, of these divided by 2 to the number of rounds.
     pub exp: Exp,
-    /// Of the denominators.
+    /// Normalise-and-square (Cho et al., as in Cachemir's appendix E): each round divides the exponentials by (about) their sum and squares
+    /// them, so that no sum leaves [1/tokens, 1] by much. Each inverse is of that round's sums; a coarse one will do.
+    pub rounds: Vec<Inverse>,
+    /// Of the last denominators.
     pub inverse: Inverse,
 }
 
@@ -97,6 +100,17 @@ fn folded(kind: FunctionKind, polynomial: &Chebyshev, divisor: f64) -> Arc<NonLi
         function: Function::folded(kind, low, high),
         polynomial,
     })
+}
+
+/// One at the scores of used heads and tokens, zero elsewhere.
+fn used_tokens(heads: &Heads, used_heads: usize, tokens: usize) -> Vec<f64> {
+    let mut mask = vec![0.0; heads.scores().values];
+    for head in 0..used_heads {
+        for token in 0..tokens {
+            mask[heads.score(head, token)] = 1.0;
+        }
+    }
+    mask
 }
 
 impl Graph {
@@ -195,23 +209,36 @@ impl Graph {
         for step in 0..squarings {
             exponentials = self.square(name(&format!("exp_squaring{step}")), exponentials)?;
         }
-        let total = self.sum_tokens(name("total"), heads, exponentials)?;
         let used = |value: f64| -> Vector {
             (0..heads.heads())
                 .map(|head| if head < spec.used_heads { value } else { 0.0 })
                 .collect::<Vec<_>>()
                 .into()
         };
+        // The first sum loses what unused tokens contribute; after the first round they are zero.
         let unused = (heads.capacity() - tokens) as f64;
-        let total = self.subtract_image(
-            name("denominator"),
-            total,
-            &exp,
-            squarings,
-            -1.0,
-            used(unused),
-        )?;
-        let inverse = self.softmax_inverse(layer, total, spec, &used)?;
+        for (round, coarse) in spec.rounds.iter().enumerate() {
+            let part = |part: &str| name(&format!("round{round}.{part}"));
+            let mut total = self.sum_tokens(part("total"), heads, exponentials)?;
+            if round == 0 {
+                total = self.subtract_image(part("sum"), total, &exp, squarings, -1.0, used(unused))?;
+                exponentials = self.mul_plain(
+                    part("used"),
+                    exponentials,
+                    used_tokens(&heads, spec.used_heads, tokens),
+                )?;
+            }
+            let inverse = self.inverse_of_sums(&part("denominator"), total, coarse, spec, &used)?;
+            let inverse = self.repeat(part("inverse_repeat"), inverse)?;
+            let inverse = self.flatten(part("inverse_flat"), inverse)?;
+            let normalised = self.mul(part("normalised"), exponentials, inverse)?;
+            exponentials = self.square(part("squared"), normalised)?;
+        }
+        let mut total = self.sum_tokens(name("total"), heads, exponentials)?;
+        if spec.rounds.is_empty() {
+            total = self.subtract_image(name("sum"), total, &exp, squarings, -1.0, used(unused))?;
+        }
+        let inverse = self.inverse_of_sums(&name("denominator"), total, &spec.inverse, spec, &used)?;
         let attended = self.weighted_values(name("attended"), heads, exponentials, &values)?;
         let attended = self.mul(name("normalised"), attended, inverse)?;
         let attended = self.repeat(name("attended_repeat"), attended)?;
@@ -222,34 +249,34 @@ impl Graph {
         }
     }
 
-    /// 1 / denominator at lane 0, zero elsewhere.
-    fn softmax_inverse(
+    /// 1 / sum at lane 0, zero elsewhere. Nodes `name`, `name_*`; the node `name_unit` holds the sums, mapped to [-1, 1].
+    fn inverse_of_sums(
         &mut self,
-        layer: &str,
+        name: &str,
         total: NodeId,
+        approximation: &Inverse,
         spec: &AttentionSpec,
         used: &dyn Fn(f64) -> Vector,
     ) -> Added {
-        let name = |part: &str| format!("{layer}.attention.{part}");
-        let (scale, shift) = to_unit(&spec.inverse.start);
-        let masked = self.mul_plain(name("denominator_mask"), total, used(scale))?;
-        let unit = self.add_plain(name("denominator_unit"), masked, used(shift))?;
-        let function = folded(FunctionKind::Inverse, &spec.inverse.start, 1.0);
-        let mut inverse = self.polynomial(name("inverse"), unit, &function)?;
-        if spec.inverse.newton > 0 {
-            let masked = self.mul_plain(name("denominator_copy"), total, used(1.0))?;
+        let start = &approximation.start;
+        let (scale, shift) = to_unit(start);
+        let masked = self.mul_plain(format!("{name}_mask"), total, used(scale))?;
+        let unit = self.add_plain(format!("{name}_unit"), masked, used(shift))?;
+        let function = folded(FunctionKind::Inverse, start, 1.0);
+        let mut inverse = self.polynomial(format!("{name}_inverse"), unit, &function)?;
+        if approximation.newton > 0 {
+            let masked = self.mul_plain(format!("{name}_copy"), total, used(1.0))?;
             // Outside the used heads the middle of the interval, where the first approximation is taken as well.
-            let middle = (spec.inverse.start.low + spec.inverse.start.high) / 2.0;
+            let middle = (start.low + start.high) / 2.0;
             let padding: Vec<f64> = (0..spec.heads.heads())
                 .map(|head| if head < spec.used_heads { 0.0 } else { middle })
                 .collect();
-            let x = self.add_filled(name("denominator_filled"), masked, padding, middle)?;
-            for step in 0..spec.inverse.newton {
-                inverse =
-                    self.newton_inverse(&name(&format!("inverse_newton{step}")), x, inverse)?;
+            let x = self.add_filled(format!("{name}_filled"), masked, padding, middle)?;
+            for step in 0..approximation.newton {
+                inverse = self.newton_inverse(&format!("{name}_newton{step}"), x, inverse)?;
             }
         }
-        self.clear_rest(name("inverse_clear"), inverse)
+        self.clear_rest(format!("{name}_clear"), inverse)
     }
 
     /// The key caches of all groups in use, the new token's key included.

@@ -86,6 +86,11 @@ pub(crate) fn infer(
             check.masked(&inputs[0])?;
             Ok(Layout::repeated(inputs[0].values, inputs[0].run))
         }
+        Op::Flatten => {
+            check.arity(inputs, 1, 1)?;
+            check.layout(inputs[0].is_full(), "a value in every slot of its runs", &inputs[0])?;
+            Ok(Layout::periodic(inputs[0].period()))
+        }
         Op::Rope { cos, sin } => {
             check.arity(inputs, 1, 1)?;
             check.vector(cos, &inputs[0])?;

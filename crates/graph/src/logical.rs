@@ -1,7 +1,7 @@
 //! The logical interpreters: the clear reference, and the simulated run that is fast enough for data sets.
 
 use crate::noise::{Noise, NoiseLevels};
-use crate::semantics::{append, evaluate};
+use crate::semantics::{append, evaluate, flatten};
 use crate::sites::{LeftInterval, Sites};
 use crate::{Fidelity, Graph, Op, Plan};
 use std::collections::{BTreeMap, HashMap};
@@ -99,6 +99,7 @@ impl Logical {
                         layout.lane().unwrap_or(0),
                     )
                 }
+                Op::Flatten => flatten(from[0], graph.node(node.inputs[0]).layout.run),
                 op => evaluate(op, &from, self.fidelity),
             };
             if let (Op::Polynomial(nonlinear), Fidelity::Polynomial) = (&node.op, self.fidelity) {

@@ -55,6 +55,7 @@ pub fn lower<M: Machine>(
                 .map(|step| if lane as i64 & step == 0 { -step } else { step });
             fold(machine, x.clone(), steps)
         }
+        Op::Flatten => Ok(x.clone()),
         Op::Rope { cos, sin } => {
             let turned = machine.rotate(x, graph.slots() as i64 / 2)?;
             let (cos, sin) = (layout(0).plain(cos, 0.0), layout(0).plain(sin, 0.0));

@@ -76,6 +76,8 @@ pub enum Op {
     },
     /// Spaced with zero elsewhere -> repeated.
     Repeat,
+    /// Repeated -> periodic with every slot of a run an entry of its own. No operation on slots.
+    Flatten,
     /// Rotary embedding of a spaced value: `x[i] * cos[i] + x[i + half] * sin[i]`, zero elsewhere (the mask is fused in).
     Rope {
         /// Factors of the entry itself.
@@ -107,6 +109,7 @@ impl Op {
             | Op::SumAll
             | Op::SubtractImage { .. }
             | Op::Repeat
+            | Op::Flatten
             | Op::Append { .. }
             | Op::SumTokens(_) => 0,
             Op::Mul
@@ -137,6 +140,7 @@ impl Op {
             Op::ProductSpaced { .. } => "product to spaced",
             Op::ProductPeriodic { .. } => "product to periodic",
             Op::Repeat => "repeat",
+            Op::Flatten => "flatten",
             Op::Rope { .. } => "rotary embedding",
             Op::Append { .. } => "append",
             Op::Scores(_) => "scores",

@@ -56,6 +56,8 @@ pub(crate) fn evaluate(op: &Op, inputs: &[&[f64]], fidelity: Fidelity) -> Vec<f6
         }
         Op::ProductSpaced { matrix, .. } | Op::ProductPeriodic { matrix } => matrix.apply(x),
         Op::Repeat => x.to_vec(),
+        // How often each entry occurs is in the layouts: see `flatten`.
+        Op::Flatten => unreachable!("flattening needs the run"),
         Op::Rope { cos, sin } => {
             let half = x.len() / 2;
             map(&|i, value| value * cos.at(i) + x[(i + half) % x.len()] * sin.at(i))
@@ -82,6 +84,11 @@ pub(crate) fn append(x: &[f64], cache: Option<&[f64]>, run: usize, lane: usize) 
         cache[i * run + lane] += x;
     }
     cache
+}
+
+/// Every entry `run` times in a row.
+pub(crate) fn flatten(x: &[f64], run: usize) -> Vec<f64> {
+    x.iter().flat_map(|&x| std::iter::repeat_n(x, run)).collect()
 }
 
 fn zip(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> Vec<f64> {

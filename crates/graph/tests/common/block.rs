@@ -140,6 +140,7 @@ impl Model {
                     score_scale: 1.0 / (sizes.channels as f64).sqrt(),
                     offsets: (0..sizes.heads).map(|h| 1.5 + 0.1 * h as f64).collect(),
                     exp: Exp::fit(-8.0, 1.0, 15, 1, 20.0).unwrap(),
+                    rounds: Vec::new(),
                     inverse: Inverse::fit(0.02, 10.0 + 0.4 * heads.capacity() as f64, 31, 4)
                         .unwrap(),
                 };
