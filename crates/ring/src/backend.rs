@@ -27,6 +27,9 @@ pub trait Backend: Send + Sync {
     /// For people and reports.
     fn name(&self) -> &'static str;
 
+    /// The residues of `N` integers, in coefficient form.
+    fn reduce_signed(&self, tables: &Tables, out: &mut Poly, coefficients: &[i64]);
+
     /// Coefficient to evaluation form, in the order of [`exponent`](crate::exponent).
     fn ntt(&self, tables: &Tables, a: &mut Poly);
 

@@ -11,6 +11,8 @@ use rayon::prelude::*;
 const PARALLEL_WORDS: usize = 1 << 14;
 /// Coefficients that a base conversion handles at a time: all source rows of a block stay in the nearest cache.
 const BLOCK: usize = 512;
+/// Targets that a base conversion handles at a time.
+const TARGETS: usize = 8;
 
 /// A backend made of kernels.
 pub(crate) struct CpuBackend<K>(pub(crate) K);
@@ -105,21 +107,48 @@ impl<K: Kernels> CpuBackend<K> {
         }
     }
 
-    /// The second half, for target limb `i`.
+    /// The second half: fills the limbs of `out`, but those in `skip`, and calls `finish` with each limb's index and words.
+    ///
+    /// Several targets at a time share a reading of the rows, which exceed the second cache.
     fn gather(
         &self,
         tables: &Tables,
         digits: &Digits,
         conversion: &BaseConversion,
-        i: usize,
-        out: &mut [u64],
+        out: &mut Poly,
+        skip: Basis,
+        finish: impl Fn(usize, &mut [u64]) + Sync,
     ) {
-        let rows = digits
-            .rows
-            .chunks_exact((digits.sources + 1) * digits.block);
-        for (out, rows) in out.chunks_exact_mut(digits.block).zip(rows) {
-            self.0
-                .convert_target(tables.moduli()[i], out, rows, conversion.target(i));
+        let n = out.n;
+        let limbs: Vec<usize> = out.basis.iter().collect();
+        let row_length = (digits.sources + 1) * digits.block;
+        let together = TARGETS
+            .min(limbs.len().div_ceil(rayon::current_num_threads()))
+            .max(1);
+        let fill = |(limbs, words): (&[usize], &mut [u64])| {
+            for (k, rows) in digits.rows.chunks_exact(row_length).enumerate() {
+                for (&i, limb) in limbs.iter().zip(words.chunks_exact_mut(n)) {
+                    if !skip.contains(i) {
+                        let out = &mut limb[k * digits.block..(k + 1) * digits.block];
+                        self.0
+                            .convert_target(tables.moduli()[i], out, rows, conversion.target(i));
+                    }
+                }
+            }
+            for (&i, limb) in limbs.iter().zip(words.chunks_exact_mut(n)) {
+                finish(i, limb);
+            }
+        };
+        if parallel(out.data.len()) {
+            limbs
+                .par_chunks(together)
+                .zip(out.data.par_chunks_mut(together * n))
+                .for_each(fill);
+        } else {
+            limbs
+                .chunks(together)
+                .zip(out.data.chunks_mut(together * n))
+                .for_each(fill);
         }
     }
 
@@ -139,6 +168,12 @@ impl<K: Kernels> CpuBackend<K> {
 impl<K: Kernels> Backend for CpuBackend<K> {
     fn name(&self) -> &'static str {
         K::NAME
+    }
+
+    fn reduce_signed(&self, tables: &Tables, out: &mut Poly, coefficients: &[i64]) {
+        each_limb(out, |i, _, out| {
+            self.0.reduce_signed(tables.moduli()[i], out, coefficients)
+        });
     }
 
     fn ntt(&self, tables: &Tables, a: &mut Poly) {
@@ -229,11 +264,9 @@ impl<K: Kernels> Backend for CpuBackend<K> {
 
     fn convert(&self, tables: &Tables, out: &mut Poly, a: &Poly, conversion: &BaseConversion) {
         let digits = self.digits(tables, a, conversion);
-        each_limb(out, |i, _, out| {
+        self.gather(tables, &digits, conversion, out, a.basis, |i, out| {
             if a.basis.contains(i) {
                 out.copy_from_slice(a.limb(i));
-            } else {
-                self.gather(tables, &digits, conversion, i, out);
             }
         });
     }
@@ -247,14 +280,20 @@ impl<K: Kernels> Backend for CpuBackend<K> {
         conversion: &BaseConversion,
     ) {
         let digits = self.digits(tables, coefficient, conversion);
-        each_limb(out, |i, _, out| {
-            if conversion.source().contains(i) {
-                out.copy_from_slice(evaluation.limb(i));
-            } else {
-                self.gather(tables, &digits, conversion, i, out);
-                self.0.ntt(tables.ntt(i), out);
-            }
-        });
+        self.gather(
+            tables,
+            &digits,
+            conversion,
+            out,
+            conversion.source(),
+            |i, out| {
+                if conversion.source().contains(i) {
+                    out.copy_from_slice(evaluation.limb(i));
+                } else {
+                    self.0.ntt(tables.ntt(i), out);
+                }
+            },
+        );
     }
 
     fn key_product(
@@ -311,8 +350,7 @@ impl<K: Kernels> Backend for CpuBackend<K> {
         let remainder = self.coefficients(tables, a, conversion.source());
         let digits = self.digits(tables, &remainder, conversion);
         drop(remainder);
-        each_limb(out, |i, _, out| {
-            self.gather(tables, &digits, conversion, i, out);
+        self.gather(tables, &digits, conversion, out, Basis::EMPTY, |i, out| {
             if a.form == Form::Evaluation {
                 self.0.ntt(tables.ntt(i), out);
             }

@@ -13,6 +13,8 @@ pub(crate) const MAX_DIGITS: usize = 16;
 pub(crate) trait Kernels: Copy + Send + Sync + 'static {
     const NAME: &'static str;
 
+    fn reduce_signed(self, q: Modulus, out: &mut [u64], x: &[i64]);
+
     fn ntt(self, table: NttTable<'_>, a: &mut [u64]);
     fn intt(self, table: NttTable<'_>, a: &mut [u64]);
 

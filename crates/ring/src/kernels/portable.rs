@@ -12,6 +12,12 @@ pub(crate) struct Portable;
 impl Kernels for Portable {
     const NAME: &'static str = "portable";
 
+    fn reduce_signed(self, q: Modulus, out: &mut [u64], x: &[i64]) {
+        out.iter_mut()
+            .zip(x)
+            .for_each(|(out, &x)| *out = q.from_i64(x));
+    }
+
     /// Cooley-Tukey with the powers of `psi` merged in: natural order in, bit-reversed order out.
     ///
     /// Words stay below `4q` between stages (Harvey, "Faster arithmetic for number-theoretic transforms", 2014).

@@ -1,6 +1,10 @@
 //! Making polynomials: zero, signed coefficients, expansion of a seed.
 
-use crate::{Basis, Form, Modulus, Poly, Ring, buffer::Buffer};
+use crate::{
+    Basis, Form, Modulus, Poly, Ring,
+    buffer::Buffer,
+    modulus::{WORD, WORD_MASK},
+};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
@@ -19,43 +23,44 @@ impl Ring {
 
     /// The residues of integer coefficients, in coefficient form. Contract: `N` coefficients.
     pub fn from_signed(&self, coefficients: &[i64], basis: Basis) -> Poly {
-        self.reduce(coefficients, basis, Modulus::from_i64)
+        self.check_input(coefficients.len(), basis);
+        let mut out = Poly::stale(self.n(), basis, Form::Coefficient);
+        self.backend
+            .reduce_signed(&self.tables, &mut out, coefficients);
+        out
     }
 
     /// The residues of wide integer coefficients, in coefficient form. Contract: `N` coefficients.
     pub fn from_signed_i128(&self, coefficients: &[i128], basis: Basis) -> Poly {
-        self.reduce(coefficients, basis, Modulus::from_i128)
-    }
-
-    fn reduce<T: Copy + Sync>(
-        &self,
-        coefficients: &[T],
-        basis: Basis,
-        residue: fn(Modulus, T) -> u64,
-    ) -> Poly {
-        let n = coefficients.len();
-        assert!(
-            n == self.n(),
-            "from_signed: expected {} coefficients, got {n}",
-            self.n()
-        );
+        self.check_input(coefficients.len(), basis);
         self.fill(basis, Form::Coefficient, |_, q, out| {
             out.iter_mut()
                 .zip(coefficients)
-                .for_each(|(out, &x)| *out = residue(q, x));
+                .for_each(|(out, &x)| *out = q.from_i128(x));
         })
+    }
+
+    fn check_input(&self, count: usize, basis: Basis) {
+        self.check_basis(basis, "from_signed");
+        assert!(
+            count == self.n(),
+            "from_signed: expected {} coefficients, got {count}",
+            self.n()
+        );
     }
 
     /// The uniform polynomial that `seed` stands for, in evaluation form.
     ///
-    /// Limb `i` with prime `q` is read from ChaCha20 with key `seed` and stream number `i·2^50 + q`: 64-bit words, cut to the bit length of
-    /// `q`, those below `q` in order. So a limb does not depend on which others are asked for. For public randomness: the
-    /// time taken depends on the values.
+    /// Limb `i` with prime `q` is read from ChaCha20 with key `seed` and stream number `i·2^50 + q`, as little-endian 64-bit words. A word
+    /// gives `x`, its low 52 bits; those below the largest multiple of `q` up to 2^52 give, in order, the residues `x mod q`. So a
+    /// limb does not depend on which others are asked for. For public randomness: the time taken depends on the values.
     pub fn uniform(&self, seed: &[u8; 32], basis: Basis) -> Poly {
+        self.check_basis(basis, "uniform");
         self.fill(basis, Form::Evaluation, |i, q, out| {
             let mut rng = ChaCha20Rng::from_seed(*seed);
             rng.set_stream((i as u64) << 50 | q.value());
-            let mask = u64::MAX >> (64 - q.bits());
+            let reciprocal = (1 << WORD) / q.value();
+            let limit = reciprocal * q.value();
             let mut bytes = [0; 4096];
             let mut rest = out.iter_mut();
             while rest.len() > 0 {
@@ -64,12 +69,12 @@ impl Ring {
                     .as_chunks::<8>()
                     .0
                     .iter()
-                    .map(|word| u64::from_le_bytes(*word) & mask);
-                for word in words.filter(|&word| word < q.value()) {
-                    match rest.next() {
-                        Some(out) => *out = word,
-                        None => break,
-                    }
+                    .map(|word| u64::from_le_bytes(*word) & WORD_MASK);
+                for x in words.filter(|&x| x < limit) {
+                    let Some(out) = rest.next() else { break };
+                    let quotient = ((x as u128 * reciprocal as u128) >> WORD) as u64;
+                    // The quotient is right or one too small.
+                    *out = q.correct(x - quotient * q.value());
                 }
             }
         })
@@ -81,7 +86,6 @@ impl Ring {
         form: Form,
         limb: impl Fn(usize, Modulus, &mut [u64]) + Sync,
     ) -> Poly {
-        self.check_basis(basis, "fill");
         let mut out = Poly::stale(self.n(), basis, form);
         let limbs: Vec<usize> = basis.iter().collect();
         let chunks = out.data.par_chunks_exact_mut(self.n()).zip(limbs);

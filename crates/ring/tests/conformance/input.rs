@@ -112,3 +112,19 @@ fn degree_2_17_works() {
         assert!(a == b);
     }
 }
+
+/// Keys are stored as seeds: what a seed expands to may never change. The words come from another implementation of ChaCha20.
+#[test]
+fn a_seed_expands_to_known_words() {
+    let q = 1_125_899_903_827_969;
+    let ring = Ring::new(10, &[q]).unwrap();
+    let a = ring.uniform(&[3; 32], ring.full_basis());
+    assert_eq!(
+        a.limb(0)[..3],
+        [
+            769_476_059_353_505,
+            449_743_717_457_572,
+            715_144_455_610_178
+        ]
+    );
+}

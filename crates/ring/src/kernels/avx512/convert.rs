@@ -96,6 +96,11 @@ pub(super) fn key_product(
         let (mut low0, mut high0) = (_mm512_setzero_si512(), _mm512_setzero_si512());
         let (mut low1, mut high1) = (low0, high0);
         let source = map.map(|map| map.group(map.sources()[k]));
+        if let Some(&ahead) = map.and_then(|map| map.sources().get(k + AHEAD)) {
+            digits
+                .iter()
+                .for_each(|digit| prefetch(&groups(digit)[ahead as usize / LANES]));
+        }
         for (digit, key) in digits.iter().zip(keys) {
             let digit = match source {
                 None => load(&groups(digit)[k]),

@@ -34,9 +34,26 @@ pub(super) fn load(words: &[u64; LANES]) -> Words {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
+pub(super) fn load_signed(words: &[i64; LANES]) -> Words {
+    // SAFETY: reads the 64 bytes of the array; the instruction takes any alignment.
+    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
 pub(super) fn store(to: &mut [u64; LANES], words: Words) {
     // SAFETY: writes the 64 bytes of the array; the instruction takes any alignment.
     unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), words) }
+}
+
+/// Groups that are asked for ahead of their use, where the order of access hides them from the processor.
+pub(super) const AHEAD: usize = 32;
+
+/// Asks for a group that will be read soon.
+#[inline]
+pub(super) fn prefetch(words: &[u64; LANES]) {
+    // SAFETY: a hint about memory that is ours; SSE is part of x86-64.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(words.as_ptr().cast()) }
 }
 
 #[inline]

@@ -31,6 +31,10 @@ macro_rules! with_features {
 impl Kernels for Avx512 {
     const NAME: &'static str = "avx512ifma";
 
+    fn reduce_signed(self, q: Modulus, out: &mut [u64], x: &[i64]) {
+        with_features!(self, pointwise::reduce_signed(q, out, x))
+    }
+
     fn ntt(self, table: NttTable<'_>, a: &mut [u64]) {
         if a.len() < ntt::MIN_WORDS {
             return Portable.ntt(table, a);

@@ -1,8 +1,26 @@
 //! Word by word arithmetic.
 
 use super::lanes::*;
-use crate::{Automorphism, Modulus};
-use std::arch::x86_64::_mm512_permutexvar_epi64;
+use crate::{Automorphism, Modulus, automorphism::LANES};
+use std::arch::x86_64::{
+    _mm512_abs_epi64, _mm512_cmplt_epi64_mask, _mm512_mask_blend_epi64, _mm512_permutexvar_epi64,
+    _mm512_setzero_si512,
+};
+
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn reduce_signed(q: Modulus, out: &mut [u64], x: &[i64]) {
+    let p = Prime::new(q);
+    let zero = _mm512_setzero_si512();
+    let unwind = p.factor(splat(q.r2()));
+    for (out, x) in groups_mut(out).iter_mut().zip(x.as_chunks::<LANES>().0) {
+        let x = load_signed(x);
+        // The reduction divides by 2^52; the product by 2^104 does so again, and takes both back.
+        let magnitude = p.mul(p.reduce_wide(_mm512_abs_epi64(x), zero), unwind);
+        let negative = _mm512_cmplt_epi64_mask(x, zero);
+        let negated = reduce(super::lanes::sub(p.q, magnitude), p.q);
+        store(out, _mm512_mask_blend_epi64(negative, magnitude, negated));
+    }
+}
 
 #[target_feature(enable = "avx512f")]
 pub(super) fn add(q: Modulus, a: &mut [u64], b: &[u64]) {
@@ -92,7 +110,10 @@ pub(super) fn sub_scale(q: Modulus, out: &mut [u64], a: &[u64], factor: u64) {
 #[target_feature(enable = "avx512f")]
 pub(super) fn automorphism(out: &mut [u64], a: &[u64], map: &Automorphism) {
     let a = groups(a);
-    for (out, (start, shuffle)) in groups_mut(out).iter_mut().zip(map.groups()) {
+    for (k, (out, (start, shuffle))) in groups_mut(out).iter_mut().zip(map.groups()).enumerate() {
+        if let Some(&ahead) = map.sources().get(k + AHEAD) {
+            prefetch(&a[ahead as usize / LANES]);
+        }
         store(
             out,
             _mm512_permutexvar_epi64(load(shuffle), load(&a[start / out.len()])),
