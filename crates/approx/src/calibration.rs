@@ -145,6 +145,9 @@ pub struct Calibration {
     pub softmax_squarings: u32,
     /// Ranges by site name.
     pub sites: BTreeMap<String, SiteRange>,
+    /// Largest magnitude of the encrypted step's values by name, margin included: what a bootstrap has to carry.
+    #[serde(default)]
+    pub bounds: BTreeMap<String, f64>,
     /// Constants that the ranges assume, by name (a softmax's beta, shifts of keys).
     pub constants: BTreeMap<String, Vec<f64>>,
 }
@@ -222,6 +225,7 @@ mod tests {
             model_hash: "h".into(),
             context: 8,
             softmax_squarings: 2,
+            bounds: BTreeMap::new(),
             sites: sites.into(),
             constants: [("beta".to_owned(), vec![1.0, 2.0])].into(),
         }

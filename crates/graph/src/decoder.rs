@@ -42,8 +42,10 @@ pub struct AttentionSpec {
     pub value: Matrix,
     /// Output weights.
     pub output: Matrix,
-    /// Query bias. (A key bias shifts all scores of a head alike and is dropped.)
+    /// Query bias.
     pub query_bias: Option<Vec<f64>>,
+    /// Key bias. It shifts all scores of a query alike, so that a model's own may be dropped and a calibrated one put in its place.
+    pub key_bias: Option<Vec<f64>>,
     /// Value bias.
     pub value_bias: Option<Vec<f64>>,
     /// Output bias.
@@ -221,7 +223,8 @@ impl Graph {
             let part = |part: &str| name(&format!("round{round}.{part}"));
             let mut total = self.sum_tokens(part("total"), heads, exponentials)?;
             if round == 0 {
-                total = self.subtract_image(part("sum"), total, &exp, squarings, -1.0, used(unused))?;
+                total =
+                    self.subtract_image(part("sum"), total, &exp, squarings, -1.0, used(unused))?;
                 exponentials = self.mul_plain(
                     part("used"),
                     exponentials,
@@ -238,7 +241,8 @@ impl Graph {
         if spec.rounds.is_empty() {
             total = self.subtract_image(name("sum"), total, &exp, squarings, -1.0, used(unused))?;
         }
-        let inverse = self.inverse_of_sums(&name("denominator"), total, &spec.inverse, spec, &used)?;
+        let inverse =
+            self.inverse_of_sums(&name("denominator"), total, &spec.inverse, spec, &used)?;
         let attended = self.weighted_values(name("attended"), heads, exponentials, &values)?;
         let attended = self.mul(name("normalised"), attended, inverse)?;
         let attended = self.repeat(name("attended_repeat"), attended)?;
@@ -295,7 +299,10 @@ impl Graph {
         for g in 0..group + usize::from(lane > 0) {
             keys.push(self.cache(member(g), &family, heads.cache())?);
         }
-        let key = self.product_spaced(format!("{layer}.attention.key"), x, &spec.key, lane)?;
+        let mut key = self.product_spaced(format!("{layer}.attention.key"), x, &spec.key, lane)?;
+        if let Some(bias) = &spec.key_bias {
+            key = self.add_plain(format!("{layer}.attention.key_bias"), key, bias.clone())?;
+        }
         let key = match &spec.rope {
             Some(RopeSpec { cos, sin }) => self.rope(
                 format!("{layer}.attention.key_rope"),

@@ -88,7 +88,11 @@ pub(crate) fn infer(
         }
         Op::Flatten => {
             check.arity(inputs, 1, 1)?;
-            check.layout(inputs[0].is_full(), "a value in every slot of its runs", &inputs[0])?;
+            check.layout(
+                inputs[0].is_full(),
+                "a value in every slot of its runs",
+                &inputs[0],
+            )?;
             Ok(Layout::periodic(inputs[0].period()))
         }
         Op::Rope { cos, sin } => {

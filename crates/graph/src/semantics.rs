@@ -88,7 +88,9 @@ pub(crate) fn append(x: &[f64], cache: Option<&[f64]>, run: usize, lane: usize) 
 
 /// Every entry `run` times in a row.
 pub(crate) fn flatten(x: &[f64], run: usize) -> Vec<f64> {
-    x.iter().flat_map(|&x| std::iter::repeat_n(x, run)).collect()
+    x.iter()
+        .flat_map(|&x| std::iter::repeat_n(x, run))
+        .collect()
 }
 
 fn zip(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> Vec<f64> {

@@ -136,6 +136,7 @@ pub fn calibrate(
         context: options.context,
         softmax_squarings: options.squarings,
         sites: sites.collect(),
+        bounds: BTreeMap::new(),
         constants: constants.collect(),
     };
     calibration.check(&checkpoint.hash)?;

@@ -108,4 +108,23 @@ pub enum ModelError {
     /// A calibration table cannot be used.
     #[error(transparent)]
     Table(#[from] taciturn_approx::CalibrationError),
+    /// More tokens than the model or its calibration were made for.
+    #[error(
+        "context: expected 2 to {expected} tokens (the model's and its calibration's limit), got {got}; ask for fewer tokens or calibrate a longer context"
+    )]
+    Context {
+        /// The limit.
+        expected: usize,
+        /// Tokens asked for.
+        got: usize,
+    },
+    /// No approximation fits a calibrated interval.
+    #[error(transparent)]
+    Approximation(#[from] taciturn_approx::ApproxError),
+    /// A simulated step failed.
+    #[error(transparent)]
+    Simulation(#[from] taciturn_graph::LogicalError),
+    /// The step's graph could not be built.
+    #[error(transparent)]
+    Graph(#[from] taciturn_graph::GraphError),
 }

@@ -3,6 +3,7 @@
 //!
 //! Builds on `taciturn-approx`. Does no encryption.
 
+mod bounds;
 mod calibrate;
 mod checkpoint;
 mod clear;
@@ -15,9 +16,11 @@ mod prepared;
 pub mod random;
 mod shift;
 mod site;
+mod step;
 mod tensors;
 mod tokenizer;
 
+pub use bounds::measure_bounds;
 pub use calibrate::{
     CALIBRATION_FILE, CalibrationOptions, beta_name, calibrate, key_shift_name, load_calibration,
     overshoot, save_calibration,
@@ -30,4 +33,5 @@ pub use matrix::Matrix;
 pub use observe::denominator_name;
 pub use prepared::{LayerPrefix, Prepared, PreparedBlock};
 pub use site::{Observer, Site};
+pub use step::{StepModel, Witness};
 pub use tokenizer::TextTokenizer;

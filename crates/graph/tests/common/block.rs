@@ -134,6 +134,7 @@ impl Model {
                     value: padded(r, &name("v"), (d, a), residual, attention, scale),
                     output: padded(r, &name("o"), (a, d), attention, residual, scale),
                     query_bias: bias(r, a, attention),
+                    key_bias: bias(r, a, attention),
                     value_bias: bias(r, a, attention),
                     output_bias: bias(r, d, residual),
                     rope: None,
