@@ -44,6 +44,11 @@ impl Kernels for Portable {
         }
     }
 
+    fn ntt_sub_scale(self, table: NttTable<'_>, out: &mut [u64], a: &[u64], factor: u64) {
+        self.ntt(table, out);
+        self.sub_scale(table.modulus, out, a, factor);
+    }
+
     /// Gentleman-Sande, the mirror image: words stay below `2q`, and `1/N` goes into the last stage.
     ///
     /// `psi^-e = -psi^(N-e)`, so a stage's inverse powers are its forward powers read backwards, with the sign in the

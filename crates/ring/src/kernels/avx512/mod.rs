@@ -42,6 +42,13 @@ impl Kernels for Avx512 {
         with_features!(self, ntt::forward(table, a))
     }
 
+    fn ntt_sub_scale(self, table: NttTable<'_>, out: &mut [u64], a: &[u64], factor: u64) {
+        if a.len() < ntt::MIN_WORDS {
+            return Portable.ntt_sub_scale(table, out, a, factor);
+        }
+        with_features!(self, ntt::forward_sub_scale(table, out, a, factor))
+    }
+
     fn intt(self, table: NttTable<'_>, a: &mut [u64]) {
         if a.len() < ntt::MIN_WORDS {
             return Portable.intt(table, a);

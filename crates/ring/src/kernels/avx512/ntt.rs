@@ -23,26 +23,73 @@ type Group = [u64; LANES];
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn forward(table: NttTable<'_>, a: &mut [u64]) {
     let p = Prime::new(table.modulus);
-    let (mut blocks, mut size) = (1, a.len());
+    let cached = forward_far(p, table.roots, a);
+    for (block, k) in a
+        .chunks_exact_mut(cached)
+        .zip(blocks_from(table.roots, cached))
+    {
+        forward_near(p, table.roots, k, block);
+        forward_last(p, table.roots, k * (cached / LAST), block, |_, words| {
+            reduce(reduce(words, p.two_q), p.q)
+        });
+    }
+}
+
+/// [`forward`] of `out`, then `(a - out)·factor` while its words are at hand.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn forward_sub_scale(table: NttTable<'_>, out: &mut [u64], a: &[u64], factor: u64) {
+    let p = Prime::new(table.modulus);
+    let factor = p.factor(splat(factor));
+    let cached = forward_far(p, table.roots, out);
+    let chunks = out.chunks_exact_mut(cached).zip(a.chunks_exact(cached));
+    for ((block, a), k) in chunks.zip(blocks_from(table.roots, cached)) {
+        forward_near(p, table.roots, k, block);
+        let a = groups(a);
+        forward_last(
+            p,
+            table.roots,
+            k * (cached / LAST),
+            block,
+            |group, words| {
+                // Between 0 and 3q, and so below 2^52.
+                let difference = sub(add(load(&a[group]), p.two_q), reduce(words, p.two_q));
+                p.mul(difference, factor)
+            },
+        );
+    }
+}
+
+/// The places of the roots of all blocks of `size` words.
+fn blocks_from(roots: &[u64], size: usize) -> std::ops::RangeFrom<usize> {
+    roots.len() / size..
+}
+
+/// The stages whose blocks exceed the nearest cache. Returns the size of the blocks that are left.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn forward_far(p: Prime, roots: &[u64], a: &mut [u64]) -> usize {
+    let mut size = a.len();
     if (size / LAST).trailing_zeros() % 2 == 1 {
-        forward_pair(p, table.roots[1], a);
-        (blocks, size) = (2, size / 2);
+        forward_pair(p, roots[1], a);
+        size /= 2;
     }
     while size > CACHED {
-        for (block, k) in a.chunks_exact_mut(size).zip(blocks..) {
-            forward_four(p, table.roots, k, block);
+        for (block, k) in a.chunks_exact_mut(size).zip(blocks_from(roots, size)) {
+            forward_four(p, roots, k, block);
         }
-        (blocks, size) = (4 * blocks, size / 4);
+        size /= 4;
     }
-    for (block, k) in a.chunks_exact_mut(size).zip(blocks..) {
-        let (mut first, mut inner) = (k, size);
-        while inner > LAST {
-            for (block, k) in block.chunks_exact_mut(inner).zip(first..) {
-                forward_four(p, table.roots, k, block);
-            }
-            (first, inner) = (4 * first, inner / 4);
+    size
+}
+
+/// The stages of one block in the nearest cache, but the last four.
+#[target_feature(enable = "avx512f,avx512ifma")]
+fn forward_near(p: Prime, roots: &[u64], mut k: usize, block: &mut [u64]) {
+    let mut size = block.len();
+    while size > LAST {
+        for (block, k) in block.chunks_exact_mut(size).zip(k..) {
+            forward_four(p, roots, k, block);
         }
-        forward_last(p, table.roots, first, block);
+        (k, size) = (4 * k, size / 4);
     }
 }
 
@@ -123,17 +170,25 @@ impl<'a> LastRoots<'a> {
     }
 }
 
-/// The last four stages of blocks of sixteen words, the first of which has its root at `k`; canonical results.
+/// The last four stages of blocks of sixteen words, the first of which has its root at `k`. Words below `4q` go through
+/// `finish`, with the place of their group.
+#[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn forward_last(p: Prime, roots: &[u64], k: usize, a: &mut [u64]) {
+fn forward_last(
+    p: Prime,
+    roots: &[u64],
+    k: usize,
+    a: &mut [u64],
+    finish: impl Fn(usize, Words) -> Words,
+) {
     let roots = LastRoots::new(roots, k, a.len() / LAST);
     let (many, few) = blocks_mut(a).as_chunks_mut::<TOGETHER>();
     let done = TOGETHER * many.len();
     for (i, blocks) in many.iter_mut().enumerate() {
-        forward_last_blocks(p, roots, TOGETHER * i, blocks);
+        forward_last_blocks(p, roots, TOGETHER * i, blocks, &finish);
     }
     for (i, block) in few.iter_mut().enumerate() {
-        forward_last_blocks(p, roots, done + i, std::array::from_mut(block));
+        forward_last_blocks(p, roots, done + i, std::array::from_mut(block), &finish);
     }
 }
 
@@ -146,6 +201,7 @@ fn forward_last_blocks<const B: usize>(
     roots: LastRoots<'_>,
     first: usize,
     blocks: &mut [[Group; 2]; B],
+    finish: &impl Fn(usize, Words) -> Words,
 ) {
     let low_half = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
     let high_half = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
@@ -178,8 +234,9 @@ fn forward_last_blocks<const B: usize>(
         pairs[b] = interleave(forward_butterfly(p, pairs[b].0, pairs[b].1, w));
     }
     for b in 0..B {
-        store(&mut blocks[b][0], reduce(reduce(pairs[b].0, p.two_q), p.q));
-        store(&mut blocks[b][1], reduce(reduce(pairs[b].1, p.two_q), p.q));
+        let group = 2 * (first + b);
+        store(&mut blocks[b][0], finish(group, pairs[b].0));
+        store(&mut blocks[b][1], finish(group + 1, pairs[b].1));
     }
 }
 
