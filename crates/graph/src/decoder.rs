@@ -121,25 +121,13 @@ impl Graph {
         let width = spec.width as f64;
         let squares = self.square(format!("{name}.squares"), x)?;
         let sum = self.sum_all(format!("{name}.sum"), squares)?;
-        let function = Function {
-            input_scale: 1.0 / width,
-            input_shift: spec.epsilon,
-            ..Function::plain(FunctionKind::InverseSqrt)
-        };
-        // The same polynomial, seen from the sum of squares.
+        // The interval's map is an operation of its own, so that its result, of moderate size, can be a witness.
         let InverseSqrt { start, newton } = &spec.inverse_sqrt;
-        let sum_of = |mean: f64| (mean - spec.epsilon) * width;
-        let (low, high) = (sum_of(start.low), sum_of(start.high));
-        let polynomial = Chebyshev {
-            low,
-            high,
-            coefficients: start.coefficients.clone(),
-        };
-        let start = Arc::new(NonLinear {
-            function,
-            polynomial,
-        });
-        let mut inverse = self.polynomial(format!("{name}.start"), sum, &start)?;
+        let (scale, shift) = to_unit(start);
+        let scaled = self.mul_plain(format!("{name}.scaled"), sum, scale / width)?;
+        let unit = self.add_plain(format!("{name}.unit"), scaled, shift + scale * spec.epsilon)?;
+        let function = folded(FunctionKind::InverseSqrt, start, 1.0);
+        let mut inverse = self.polynomial(format!("{name}.start"), unit, &function)?;
         if *newton > 0 {
             let scaled = self.mul_plain(format!("{name}.half"), sum, 0.5 / width)?;
             let half =

@@ -124,6 +124,9 @@ pub enum ModelError {
     /// A simulated step failed.
     #[error(transparent)]
     Simulation(#[from] taciturn_graph::LogicalError),
+    /// No plan could be made.
+    #[error(transparent)]
+    Plan(#[from] taciturn_graph::PlanError),
     /// The step's graph could not be built.
     #[error(transparent)]
     Graph(#[from] taciturn_graph::GraphError),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use taciturn_approx::{Calibration, Exp, Gelu, GeluForm, Inverse, InverseSqrt};
 use taciturn_graph::{
-    AttentionSpec, FeedForwardSpec, FunctionKind, Graph, Heads, Layout, Matrix, NodeId, NormSpec,
-    Op, Plain, PlainId, Rest,
+    AttentionSpec, CostTable, FeedForwardSpec, FunctionKind, Graph, Heads, Layout, Matrix, NodeId,
+    NormSpec, Op, Placement, Plain, PlainId, Plan, Rest,
 };
 
 use crate::calibrate::beta_name;
@@ -226,6 +226,18 @@ impl StepModel {
             .collect();
         graph.set_bounds(bounds.iter().map(|(name, bound)| (name.as_str(), *bound)));
         Ok(graph)
+    }
+
+    /// The plan that serves every position, made for the last one.
+    pub fn plan(&self, costs: &CostTable, placement: &impl Placement) -> Result<Plan, ModelError> {
+        let plan = taciturn_graph::plan(&self.graph(self.context - 1)?, costs, placement)?;
+        // A product ends at its lane by rotations to either side, by the bits of the lane: powers of two have each bit set once, and
+        // the first of them leave the others clear.
+        let positions =
+            std::iter::successors(Some(1), |p| Some(2 * p)).take_while(|&p| p < self.context);
+        positions.into_iter().try_fold(plan, |plan, position| {
+            Ok(plan.cover(&self.graph(position)?)?)
+        })
     }
 
     /// Names of the outputs that hold the logits, with their layouts, in order.
