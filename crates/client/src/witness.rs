@@ -1,0 +1,36 @@
+//! Witnesses: decrypted arguments of the approximated functions, checked before anything is made of a result.
+
+use crate::ClientError;
+
+/// How far beyond an end a value may be by noise, as a share of the interval.
+const SLACK: f64 = 1.0 / (1 << 10) as f64;
+
+/// An error where a decrypted argument of an approximation is outside the interval that it was fitted on.
+pub fn check_interval(site: &str, low: f64, high: f64, values: &[f64]) -> Result<(), ClientError> {
+    let slack = SLACK * (high - low);
+    // Written so that a value that is no number counts as outside.
+    let inside = |value: &f64| *value >= low - slack && *value <= high + slack;
+    if values.iter().all(inside) {
+        return Ok(());
+    }
+    Err(ClientError::LeftInterval {
+        site: site.to_owned(),
+        low,
+        high,
+        least: values.iter().copied().fold(f64::INFINITY, f64::min),
+        greatest: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_on_the_edge_is_inside_and_a_real_excess_is_not() {
+        assert!(check_interval("x", -1.0, 1.0, &[-1.001, 0.0, 1.001]).is_ok());
+        assert!(check_interval("x", -1.0, 1.0, &[0.0, 1.01]).is_err());
+        assert!(check_interval("x", -1.0, 1.0, &[-1.01]).is_err());
+        assert!(check_interval("x", -1.0, 1.0, &[f64::NAN]).is_err());
+    }
+}

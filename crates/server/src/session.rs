@@ -1,0 +1,137 @@
+//! One exchange: encrypted caches, and a step for every token.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use taciturn_ckks::{Ciphertext, EvaluationKeys, Evaluator, Parameters};
+use taciturn_graph::{CpuMachine, Plan, Step, run};
+use taciturn_models::StepModel;
+
+use crate::ServerError;
+
+/// What a step returns to the client.
+pub struct StepOutput {
+    /// Encrypted logits and witnesses by name.
+    pub outputs: Vec<(String, Ciphertext)>,
+    /// Bootstraps done.
+    pub bootstraps: usize,
+    /// Time of the step.
+    pub seconds: f64,
+}
+
+/// A client's exchange. The caches stay on the server, encrypted under the client's secret.
+pub struct Session {
+    model: Arc<StepModel>,
+    plan: Plan,
+    params: Parameters,
+    machine: CpuMachine,
+    /// Members of the caches by name.
+    caches: HashMap<String, Arc<Ciphertext>>,
+    position: usize,
+}
+
+impl Session {
+    /// A session after the public beginning-of-text token, with the client's keys.
+    pub fn new(
+        model: Arc<StepModel>,
+        plan: Plan,
+        params: &Parameters,
+        keys: EvaluationKeys,
+    ) -> Result<Self, ServerError> {
+        if plan.slots != params.slots() {
+            return Err(ServerError::Plan {
+                plan: plan.slots,
+                params: params.slots(),
+            });
+        }
+        let machine = CpuMachine::new(Evaluator::new(params, keys));
+        let mut caches = HashMap::new();
+        for (name, plain) in model.prefix_caches() {
+            let family = name.rsplit_once('.').map_or(name.as_str(), |(family, _)| family);
+            if let Some(&level) = plan.caches.get(family) {
+                let cache = machine.trivial(&plain, level)?;
+                caches.insert(name, cache);
+            }
+        }
+        Ok(Session {
+            model,
+            plan,
+            params: params.clone(),
+            machine,
+            caches,
+            position: 1,
+        })
+    }
+
+    /// Position of the next token; the beginning-of-text token had position 0.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Processes one encrypted embedding; `observe` hears of every node when it is computed.
+    pub fn step(
+        &mut self,
+        input: Ciphertext,
+        mut observe: impl FnMut(&str, usize, usize),
+    ) -> Result<StepOutput, ServerError> {
+        let start = Instant::now();
+        let before = self.machine.bootstraps();
+        let graph = self.model.graph(self.position)?;
+        self.check(&input)?;
+        let mut inputs = HashMap::from([(StepModel::input_name().to_owned(), Arc::new(input))]);
+        for (name, _) in graph.inputs() {
+            if let Some(cache) = self.caches.get(name) {
+                inputs.insert(name.to_owned(), cache.clone());
+            }
+        }
+        let mut observe = |step: Step<'_, Arc<Ciphertext>>| {
+            observe(step.name, step.index, step.total);
+        };
+        let computed = run(&graph, &self.plan, &mut self.machine, inputs, &mut observe)?;
+        let mut outputs = Vec::new();
+        for (name, id) in graph.outputs() {
+            let Some(value) = computed.get(name) else {
+                continue;
+            };
+            if graph.node(*id).op.cache_family().is_some() {
+                self.caches.insert(name.clone(), value.clone());
+            } else {
+                outputs.push((name.clone(), Ciphertext::clone(value)));
+            }
+        }
+        self.position += 1;
+        Ok(StepOutput {
+            outputs,
+            bootstraps: self.machine.bootstraps() - before,
+            seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// A client's ciphertext must be one of these parameters before anything is computed with it.
+    fn check(&self, input: &Ciphertext) -> Result<(), ServerError> {
+        let expected = match self.plan.node(StepModel::input_name()) {
+            Ok(node) => node.level(),
+            Err(error) => return Err(ServerError::Run(error.into())),
+        };
+        let whole = input.polys.len() == 2 && input.polys[0].basis() == input.polys[1].basis();
+        let level = input
+            .polys
+            .first()
+            .and_then(|poly| self.params.level_of(poly.basis()))
+            .filter(|level| whole && level.0 >= expected.index())
+            .filter(|&level| input.scale.matches(self.params.scale(level)));
+        match level {
+            Some(_) => Ok(()),
+            None => Err(ServerError::Input {
+                expected: expected.0,
+                got: format!(
+                    "{} polynomials on {} limbs at scale {}",
+                    input.polys.len(),
+                    input.polys.first().map_or(0, |poly| poly.basis().len()),
+                    input.scale
+                ),
+            }),
+        }
+    }
+}
