@@ -167,7 +167,9 @@ impl Modulus {
     /// `a·w·2^-52` in `(0, 2q)`, for any `a < 2^52` and `w < q`.
     #[inline]
     pub(crate) const fn montgomery_mul_lazy(self, a: u64, w: u64) -> u64 {
-        self.montgomery_reduce(a as u128 * w as u128)
+        // Shifted by 12 bits, a 52-bit product's high word is that of the 64-bit multiplier.
+        let m = a.wrapping_mul(w).wrapping_mul(self.q_inverse) << (64 - WORD);
+        high_word(a << (64 - WORD), w) + self.q - high_word(m, self.q)
     }
 
     /// `a·w·2^-52` in `[0, q)`, for any `a < 2^52` and `w < q`.
@@ -189,8 +191,21 @@ impl Modulus {
     /// From `[0, 2q)` to `[0, q)`.
     #[inline]
     pub(crate) const fn correct(self, a: u64) -> u64 {
-        if a >= self.q { a - self.q } else { a }
+        reduce_once(a, self.q)
     }
+}
+
+/// `floor(a·b / 2^64)`.
+#[inline]
+const fn high_word(a: u64, b: u64) -> u64 {
+    ((a as u128 * b as u128) >> 64) as u64
+}
+
+/// `a - bound` where that is not negative, else `a`: without a branch, for which random residues would be bad luck.
+#[inline]
+pub(crate) const fn reduce_once(a: u64, bound: u64) -> u64 {
+    let (difference, borrow) = a.overflowing_sub(bound);
+    difference.wrapping_add(bound & (borrow as u64).wrapping_neg())
 }
 
 #[cfg(test)]

@@ -2,7 +2,11 @@
 
 use super::Kernels;
 use crate::{
-    Automorphism, Modulus, automorphism::LANES, conversion::Target, modulus::WORD, tables::NttTable,
+    Automorphism, Modulus,
+    automorphism::LANES,
+    conversion::Target,
+    modulus::{WORD, reduce_once},
+    tables::NttTable,
 };
 
 /// Runs everywhere.
@@ -29,7 +33,7 @@ impl Kernels for Portable {
             for (block, &root) in a.chunks_exact_mut(2 * half).zip(&roots[blocks..]) {
                 let (low, high) = block.split_at_mut(half);
                 for (x, y) in low.iter_mut().zip(high) {
-                    let u = if *x >= two_q { *x - two_q } else { *x };
+                    let u = reduce_once(*x, two_q);
                     let t = modulus.montgomery_mul_lazy(*y, root);
                     *x = u + t;
                     *y = u + two_q - t;
@@ -39,7 +43,7 @@ impl Kernels for Portable {
             half /= 2;
         }
         for x in a {
-            let u = if *x >= two_q { *x - two_q } else { *x };
+            let u = reduce_once(*x, two_q);
             *x = modulus.correct(u);
         }
     }
@@ -69,7 +73,7 @@ impl Kernels for Portable {
                 let (low, high) = block.split_at_mut(half);
                 for (x, y) in low.iter_mut().zip(high) {
                     let (u, v) = (*x, *y);
-                    *x = if u + v >= two_q { u + v - two_q } else { u + v };
+                    *x = reduce_once(u + v, two_q);
                     *y = modulus.montgomery_mul_lazy(v + two_q - u, root);
                 }
             }
