@@ -1,45 +1,46 @@
-//! The `taciturn` command.
+//! The `taciturn` command: flags become checked configuration, checked configuration becomes calls.
 
+mod args;
 mod bench;
+mod calibrate;
+mod checkpoint;
+mod costs;
+mod distribution;
+mod doctor;
+mod eval;
+mod exchange;
+mod failure;
+mod generate;
+mod memory;
+mod plan;
+mod progress;
+mod reference;
+mod setup;
+mod system;
 
-use clap::{Parser, Subcommand};
-use taciturn_ckks::{Level, named};
+use args::{Args, Bench, Command};
+use clap::Parser;
+use std::process::ExitCode;
 
-#[derive(Parser)]
-struct Args {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    Bootstrap {
-        #[arg(long, default_value_t = 10)]
-        slots: u32,
-        #[arg(long, default_value = "n16-128")]
-        params: String,
-        #[arg(long, default_value_t = 14)]
-        level: usize,
-        #[arg(long, default_value_t = 1)]
-        runs: usize,
-        #[arg(long)]
-        complex: bool,
-    },
-}
-
-fn main() -> anyhow::Result<()> {
-    match Args::parse().command {
-        Command::Bootstrap {
-            slots,
-            params,
-            level,
-            runs,
-            complex,
-        } => {
-            let report =
-                bench::bootstrap::run(&named(&params)?, slots, complex, Level(level), runs)?;
-            println!("{}", serde_json::to_string_pretty(&report)?);
-        }
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error),
     }
-    Ok(())
+}
+
+fn run(args: Args) -> anyhow::Result<()> {
+    if let Some(threads) = args.threads {
+        system::use_threads(threads.get())?;
+    }
+    match args.command {
+        Command::Generate(args) => generate::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Eval(args) => eval::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Bench(Bench::Primitives(args)) => bench::primitives::run(&args),
+        Command::Bench(Bench::Bootstrap(args)) => bench::bootstrap::run(&args),
+    }
 }

@@ -27,7 +27,9 @@ pub enum ClientError {
         greatest: f64,
     },
     /// The server's answer lacks an output.
-    #[error("the server's answer has no output {name}; expected one of the plan's outputs by that name")]
+    #[error(
+        "the server's answer has no output {name}; expected one of the plan's outputs by that name"
+    )]
     MissingOutput {
         /// The output.
         name: String,

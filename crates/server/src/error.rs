@@ -20,7 +20,9 @@ pub enum ServerError {
         context: usize,
     },
     /// An input that is no ciphertext of this session's parameters.
-    #[error("step: expected a ciphertext of two polynomials at level {expected} or above, got {got}")]
+    #[error(
+        "step: expected a ciphertext of two polynomials at level {expected} or above, got {got}"
+    )]
     Input {
         /// Level that the plan wants.
         expected: u32,

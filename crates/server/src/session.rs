@@ -48,7 +48,9 @@ impl Session {
         let machine = CpuMachine::new(Evaluator::new(params, keys));
         let mut caches = HashMap::new();
         for (name, plain) in model.prefix_caches() {
-            let family = name.rsplit_once('.').map_or(name.as_str(), |(family, _)| family);
+            let family = name
+                .rsplit_once('.')
+                .map_or(name.as_str(), |(family, _)| family);
             if let Some(&level) = plan.caches.get(family) {
                 let cache = machine.trivial(&plain, level)?;
                 caches.insert(name, cache);

@@ -8,63 +8,114 @@ use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
 use taciturn_ckks::{Complex64, KeyRequest, Level, Parameters};
 
 use super::{keys::Client, timing};
+use crate::args::BootstrapArgs;
+use crate::failure::usage;
+use crate::setup::parameters;
+use crate::system;
 
 /// Precision of one input vector, in bits of its worst and mean absolute error.
 #[derive(Serialize)]
-pub struct Precision {
+struct Precision {
     /// Which vector.
-    pub input: &'static str,
+    input: &'static str,
     /// Worst slot.
-    pub bits_min: f64,
+    bits_min: f64,
     /// Mean over the slots.
-    pub bits_mean: f64,
+    bits_mean: f64,
 }
 
 /// What `bench bootstrap` prints.
 #[derive(Serialize)]
-pub struct Report {
+struct Report {
     /// Name of the parameter set.
-    pub params: String,
+    params: String,
     /// Backend of the ring.
-    pub backend: &'static str,
+    backend: &'static str,
     /// Threads.
-    pub threads: usize,
+    threads: usize,
     /// log2 of the distinct slots.
-    pub log_slots: u32,
+    log_slots: u32,
     /// Whether they are complex.
-    pub complex: bool,
+    complex: bool,
     /// Median time.
-    pub bootstrap_ms: f64,
+    bootstrap_ms: f64,
     /// Fastest run.
-    pub bootstrap_ms_min: f64,
+    bootstrap_ms_min: f64,
     /// Slowest run.
-    pub bootstrap_ms_max: f64,
+    bootstrap_ms_max: f64,
     /// Level of the result, those that the next bootstrap's SlotsToCoeffs takes included.
-    pub output_level: usize,
+    output_level: usize,
     /// Levels that SlotsToCoeffs takes.
-    pub input_level: usize,
+    input_level: usize,
     /// Bits of scale per level.
-    pub level_bits: u32,
+    level_bits: u32,
     /// Bits of the worst slot on uniform reals.
-    pub bits_min: f64,
+    bits_min: f64,
     /// Mean bits on uniform reals.
-    pub bits_mean: f64,
+    bits_mean: f64,
     /// Uniform, constant and one-hot vectors.
-    pub precision: Vec<Precision>,
+    precision: Vec<Precision>,
     /// log2(QP).
-    pub log_qp: f64,
+    log_qp: f64,
     /// Time for all keys.
-    pub keygen_s: f64,
+    keygen_s: f64,
     /// Keys as stored.
-    pub key_bytes: usize,
+    key_bytes: usize,
     /// Keys in memory.
-    pub key_resident_bytes: usize,
+    key_resident_bytes: usize,
     /// Peak memory of the process.
-    pub peak_rss_bytes: u64,
+    peak_rss_bytes: u64,
+}
+
+/// Runs the command.
+pub fn run(args: &BootstrapArgs) -> Result<()> {
+    let params = parameters(&args.params)?;
+    let log_slots = args.slots.unwrap_or(params.log_slots());
+    let expected = |flag: &str, most: usize, got: usize| {
+        usage(format!(
+            "{flag}: expected at most {most} with {}, got {got}",
+            params.name()
+        ))
+    };
+    if log_slots > params.log_slots() {
+        return Err(expected(
+            "--slots",
+            params.log_slots() as usize,
+            log_slots as usize,
+        ));
+    }
+    if args.level > params.max_level().0 {
+        return Err(expected("--level", params.max_level().0, args.level));
+    }
+    let report = measure(
+        &params,
+        log_slots,
+        args.complex,
+        Level(args.level),
+        args.runs.get(),
+    )?;
+    if args.json {
+        return system::print_json(&report);
+    }
+    system::print_text(&format!(
+        "{}, {} threads of {}: 2^{} slots to level {} in {:.0} ms ({:.0} to {:.0}); \
+         {:.1} bits mean, {:.1} worst; keys {}\n",
+        report.params,
+        report.threads,
+        report.backend,
+        report.log_slots,
+        report.output_level,
+        report.bootstrap_ms,
+        report.bootstrap_ms_min,
+        report.bootstrap_ms_max,
+        report.bits_mean,
+        report.bits_min,
+        system::gigabytes(report.key_bytes as u64)
+    ))
 }
 
 /// Measures bootstraps of 2^log_slots slots to a level.
-pub fn run(
+fn measure(
     params: &Parameters,
     log_slots: u32,
     complex: bool,
@@ -129,7 +180,7 @@ pub fn run(
     Ok(Report {
         params: params.name().into(),
         backend: params.ring().backend_name(),
-        threads: rayon::current_num_threads(),
+        threads: system::threads(),
         log_slots,
         complex,
         bootstrap_ms: times[times.len() / 2],
@@ -145,7 +196,7 @@ pub fn run(
         keygen_s,
         key_bytes: ev.keys().stored_bytes(),
         key_resident_bytes: ev.keys().resident_bytes(),
-        peak_rss_bytes: timing::peak_rss_bytes(),
+        peak_rss_bytes: system::peak_rss_bytes(),
     })
 }
 

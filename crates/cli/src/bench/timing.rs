@@ -1,4 +1,4 @@
-//! Repeated timing, and the process's memory.
+//! Repeated timing.
 
 use std::time::Instant;
 
@@ -18,18 +18,4 @@ pub fn sorted_ms<E>(runs: usize, mut f: impl FnMut() -> Result<(), E>) -> Result
 /// The median of [`sorted_ms`].
 pub fn median_ms<E>(runs: usize, f: impl FnMut() -> Result<(), E>) -> Result<f64, E> {
     Ok(sorted_ms(runs, f)?[runs / 2])
-}
-
-/// Peak resident memory of this process; 0 where the system does not tell.
-pub fn peak_rss_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kib = status.lines().find_map(|l| {
-        l.strip_prefix("VmHWM:")?
-            .trim()
-            .strip_suffix("kB")?
-            .trim()
-            .parse::<u64>()
-            .ok()
-    });
-    kib.unwrap_or(0) * 1024
 }

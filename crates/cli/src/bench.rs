@@ -1,5 +1,6 @@
 //! `taciturn bench`: what this machine does, measured.
 
 pub mod bootstrap;
-mod keys;
+pub mod keys;
+pub mod primitives;
 pub mod timing;

@@ -1,0 +1,234 @@
+//! Flags: one definition each.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+
+/// Text generation with a language model that never sees the text.
+#[derive(Parser)]
+#[command(name = "taciturn", version, about)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Threads to compute with; by default one per core.
+    #[arg(long, global = true, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// The commands.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Generate text from a prompt under encryption, client and server in one process.
+    Generate(GenerateArgs),
+    /// Show levels, bootstraps, keys, predicted seconds and memory of a step.
+    Plan(PlanArgs),
+    /// Compare a model's predictions on a text with those of the clear model.
+    Eval(EvalArgs),
+    /// Measure a model's ranges on sample text and write the table beside it.
+    Calibrate(CalibrateArgs),
+    /// Say what this machine offers and what will run on it.
+    Doctor(DoctorArgs),
+    /// Measure this machine.
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+/// The measurements.
+#[derive(Subcommand)]
+pub enum Bench {
+    /// Transforms, products and rotations by level.
+    Primitives(PrimitivesArgs),
+    /// One bootstrap: time, precision, keys.
+    Bootstrap(BootstrapArgs),
+}
+
+/// Which model.
+#[derive(Group)]
+pub struct ModelArgs {
+    /// Folder with config.json, safetensors weights and tokenizer.json; by default the demonstration model.
+    #[arg(long, value_name = "DIR")]
+    pub model: Option<PathBuf>,
+}
+
+/// Which parameters.
+#[derive(Group)]
+pub struct ParamsArgs {
+    /// Named parameter set.
+    #[arg(long, value_name = "NAME", default_value = "n16-128")]
+    pub params: String,
+    /// Permit parameter sets without security; for tests only.
+    #[arg(long)]
+    pub allow_insecure: bool,
+}
+
+/// How much memory may be used.
+#[derive(Group)]
+pub struct MemoryArgs {
+    /// Refuse work that is predicted to need more than this; by default what the machine has available.
+    #[arg(long, value_name = "BYTES")]
+    pub memory_limit: Option<u64>,
+}
+
+/// `taciturn generate`.
+#[derive(Group)]
+pub struct GenerateArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub params: ParamsArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+    /// Text to continue.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub prompt: String,
+    /// Tokens to generate; fewer where the model ends the text.
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub max_new_tokens: NonZeroU32,
+    /// 0 takes the most likely token; above, tokens are drawn.
+    #[arg(
+        long,
+        value_name = "T",
+        default_value_t = 0.0,
+        allow_hyphen_values = true
+    )]
+    pub temperature: f64,
+    /// Draw among the most likely tokens that together have this probability.
+    #[arg(
+        long,
+        value_name = "P",
+        default_value_t = 1.0,
+        allow_hyphen_values = true
+    )]
+    pub top_p: f64,
+    /// Equal seeds give equal draws.
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+    /// Run the clear model beside it and report how far the decrypted results are from it.
+    #[arg(long)]
+    pub compare: bool,
+    /// Print one JSON object and nothing else on stdout.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `taciturn plan`.
+#[derive(Group)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub params: ParamsArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+    /// Tokens that must fit, the beginning-of-text token included.
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub context: NonZeroUsize,
+    /// Measure this machine's costs first and keep them.
+    #[arg(long)]
+    pub measure: bool,
+    /// Print one JSON object and nothing else on stdout.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How predictions are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// The exact model.
+    Clear,
+    /// The approximations and the plan's noise, without ciphertexts.
+    Simulated,
+    /// On ciphertexts.
+    Encrypted,
+}
+
+/// `taciturn eval`.
+#[derive(Group)]
+pub struct EvalArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub params: ParamsArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+    /// Text whose tokens are predicted, each from those before it.
+    #[arg(long, value_name = "FILE")]
+    pub text: PathBuf,
+    /// How predictions are computed.
+    #[arg(long, value_enum)]
+    pub mode: Mode,
+    /// Predictions to make.
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub positions: NonZeroUsize,
+    /// Print one JSON object and nothing else on stdout.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `taciturn calibrate`.
+#[derive(Group)]
+pub struct CalibrateArgs {
+    /// Folder of the checkpoint; the table is written into it.
+    #[arg(long, value_name = "DIR")]
+    pub model: PathBuf,
+    /// Sample text like what will be generated.
+    #[arg(long, value_name = "FILE")]
+    pub text: PathBuf,
+    /// Tokens per window, the beginning-of-text token included: the longest exchange that the table serves.
+    #[arg(long, value_name = "N", default_value_t = 128)]
+    pub context: usize,
+    /// Most windows measured.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub windows: usize,
+    /// Share by which intervals are widened.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    pub margin: f64,
+    /// Rounds of normalise-and-square in a softmax.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub squarings: u32,
+    /// Print one JSON object and nothing else on stdout.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `taciturn doctor`.
+#[derive(Group)]
+pub struct DoctorArgs {
+    /// Print one JSON object and nothing else on stdout.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `taciturn bench primitives`.
+#[derive(Group)]
+pub struct PrimitivesArgs {
+    #[command(flatten)]
+    pub params: ParamsArgs,
+    /// Print one JSON object and nothing else on stdout.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `taciturn bench bootstrap`.
+#[derive(Group)]
+pub struct BootstrapArgs {
+    #[command(flatten)]
+    pub params: ParamsArgs,
+    /// log2 of the distinct slots; by default all of them.
+    #[arg(long, value_name = "LOG2")]
+    pub slots: Option<u32>,
+    /// Level to refresh to, the levels of the next bootstrap's first transforms included.
+    #[arg(long, value_name = "LEVEL", default_value_t = 14)]
+    pub level: usize,
+    /// Counted bootstraps.
+    #[arg(long, value_name = "N", default_value = "3")]
+    pub runs: NonZeroUsize,
+    /// Refresh complex slots: two real values in one bootstrap.
+    #[arg(long)]
+    pub complex: bool,
+    /// Print one JSON object and nothing else on stdout.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,237 @@
+//! `taciturn bench primitives`: transforms, products and rotations by level.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use taciturn_ckks::{Complex64, Evaluator, GadgetName, KeyId, KeyRequest, Level, Parameters};
+use taciturn_graph::LevelCost;
+use taciturn_ring::Basis;
+
+use super::{keys::Client, timing::median_ms};
+use crate::args::PrimitivesArgs;
+use crate::setup::parameters;
+use crate::system;
+
+/// Hoisted rotations of one value.
+const STEPS: [i64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+const LEVELS: [usize; 5] = [1, 4, 7, 10, 13];
+const TRANSFORM_RUNS: usize = 401;
+const RUNS: usize = 11;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report {
+    library: String,
+    params: String,
+    backend: &'static str,
+    threads: usize,
+    limbs_q: usize,
+    limbs_p: usize,
+    log_qp: f64,
+    level_bits: u32,
+    galois_key_bytes: usize,
+    /// One limb.
+    ntt_ms: f64,
+    /// One limb.
+    intt_ms: f64,
+    levels: Vec<LevelReport>,
+    peak_rss_bytes: u64,
+}
+
+/// One level.
+#[derive(Serialize)]
+struct LevelReport {
+    level: usize,
+    /// Limbs of a ciphertext there.
+    limbs: usize,
+    rotate_ms: f64,
+    hoisted_rotate_ms: f64,
+    product_rescale_ms: f64,
+    plain_product_ms: f64,
+    /// From slot values to a plaintext ready for products.
+    encode_ms: f64,
+}
+
+/// Runs the command.
+pub fn run(args: &PrimitivesArgs) -> Result<()> {
+    let params = parameters(&args.params)?;
+    let mut client = Client::new(&params)?;
+    let evaluator = client.evaluator(&key_request(&params))?;
+    let key_bytes = evaluator
+        .keys()
+        .iter()
+        .map(|key| key.stored_bytes())
+        .max()
+        .context("keys were made")?;
+    let (ntt_ms, intt_ms) = transforms(&params)?;
+    let mut levels = Vec::new();
+    for level in probe_levels(params.max_level().0) {
+        levels.push(level_report(&mut client, &evaluator, Level(level))?);
+    }
+    let (limbs_q, limbs_p) = params.limb_counts();
+    let report = Report {
+        library: format!("taciturn {}", env!("CARGO_PKG_VERSION")),
+        params: params.name().to_owned(),
+        backend: params.ring().backend_name(),
+        threads: system::threads(),
+        limbs_q,
+        limbs_p,
+        log_qp: params.log_qp(),
+        level_bits: params.literal().level_bits,
+        galois_key_bytes: key_bytes,
+        ntt_ms,
+        intt_ms,
+        levels,
+        peak_rss_bytes: system::peak_rss_bytes(),
+    };
+    if args.json {
+        return system::print_json(&report);
+    }
+    system::print_text(&text(&report))
+}
+
+/// Levels that are measured: a few below the highest, and the highest.
+pub fn probe_levels(max: usize) -> impl Iterator<Item = usize> {
+    LEVELS
+        .into_iter()
+        .filter(move |&level| level < max)
+        .chain([max])
+}
+
+/// Relinearization and the rotations that are timed, at all levels.
+pub fn key_request(params: &Parameters) -> KeyRequest {
+    let mut request = KeyRequest::default();
+    let limbs = params.level_basis(params.max_level());
+    let rotations = STEPS.map(|k| Evaluator::galois_of_rotation(params, k));
+    for galois in rotations.into_iter().chain([1]) {
+        let gadget = GadgetName::Model;
+        request.add(KeyId { gadget, galois }, limbs);
+    }
+    request
+}
+
+/// Milliseconds of the planner's operations at one level.
+pub fn level_cost(
+    client: &mut Client,
+    evaluator: &Evaluator,
+    level: Level,
+    runs: usize,
+) -> Result<LevelCost> {
+    let params = client.params.clone();
+    let integers = client
+        .encoder
+        .encode_integers(&sample(&params), params.scale(level))?;
+    let ct = client.encrypt(&sample(&params), level)?;
+    let basis = ct.basis();
+    let plaintext = client.encoder.to_plaintext(&integers, basis);
+    let product = evaluator.mul_plain(&ct, &plaintext)?;
+    let low = level.0 == 0;
+    Ok(LevelCost {
+        rotate_ms: median_ms(runs, || evaluator.rotate(&ct, 1).map(drop))?,
+        hoisted_rotate_ms: median_ms(runs.div_ceil(2), || {
+            evaluator.rotate_many(&ct, &STEPS).map(drop)
+        })? / STEPS.len() as f64,
+        product_rescale_ms: match low {
+            true => 0.0,
+            false => median_ms(runs, || {
+                evaluator
+                    .relinearize_rescale(&evaluator.mul(&ct, &ct)?)
+                    .map(drop)
+            })?,
+        },
+        plain_product_ms: median_ms(runs, || evaluator.mul_plain(&ct, &plaintext).map(drop))?,
+        rescale_ms: match low {
+            true => 0.0,
+            false => median_ms(runs, || evaluator.rescale(&product).map(drop))?,
+        },
+        add_ms: {
+            let mut sum = ct.clone();
+            median_ms(runs, || evaluator.add_assign(&mut sum, &ct))?
+        },
+        encode_ms: median_ms(runs, || {
+            client.encoder.to_plaintext(&integers, basis);
+            Ok::<_, anyhow::Error>(())
+        })?,
+    })
+}
+
+fn level_report(client: &mut Client, evaluator: &Evaluator, level: Level) -> Result<LevelReport> {
+    let cost = level_cost(client, evaluator, level, RUNS)?;
+    let params = client.params.clone();
+    let values = sample(&params);
+    let (scale, basis) = (params.scale(level), params.level_basis(level));
+    Ok(LevelReport {
+        level: level.0,
+        limbs: basis.len(),
+        rotate_ms: cost.rotate_ms,
+        hoisted_rotate_ms: cost.hoisted_rotate_ms,
+        product_rescale_ms: cost.product_rescale_ms,
+        plain_product_ms: cost.plain_product_ms,
+        encode_ms: median_ms(5, || client.encoder.encode(&values, scale, basis).map(drop))?,
+    })
+}
+
+/// A transform of one limb, forth and back.
+fn transforms(params: &Parameters) -> Result<(f64, f64)> {
+    let ring = params.ring();
+    let coefficients: Vec<i64> = (0..ring.n() as i64).map(|i| i * 7919 % (1 << 40)).collect();
+    let poly = ring.from_signed(&coefficients, Basis::single(1));
+    let mut evaluated = poly.clone();
+    ring.ntt(&mut evaluated);
+    // A transform works in place and checks the form: each run takes a copy that is made before the clock starts.
+    let timed = |poly: &taciturn_ring::Poly, f: &dyn Fn(&mut taciturn_ring::Poly)| {
+        let mut times = Vec::with_capacity(TRANSFORM_RUNS);
+        for _ in 0..TRANSFORM_RUNS {
+            let mut copy = poly.clone();
+            let start = std::time::Instant::now();
+            f(&mut copy);
+            times.push(start.elapsed().as_secs_f64() * 1e3);
+        }
+        times.sort_by(f64::total_cmp);
+        times[TRANSFORM_RUNS / 2]
+    };
+    Ok((
+        timed(&poly, &|poly| ring.ntt(poly)),
+        timed(&evaluated, &|poly| ring.intt(poly)),
+    ))
+}
+
+/// Different values in all slots.
+fn sample(params: &Parameters) -> Vec<Complex64> {
+    (0..params.slots())
+        .map(|i| Complex64::new((i % 17) as f64 / 17.0, (i % 13) as f64 / 13.0))
+        .collect()
+}
+
+fn text(report: &Report) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "{}, {} threads of {}: NTT {:.3} ms, inverse {:.3} ms per limb; key of one rotation {}",
+        report.params,
+        report.threads,
+        report.backend,
+        report.ntt_ms,
+        report.intt_ms,
+        system::gigabytes(report.galois_key_bytes as u64)
+    );
+    let _ = writeln!(
+        out,
+        "level  rotate  hoisted  product  plain product  encode   (ms)"
+    );
+    for level in &report.levels {
+        let _ = writeln!(
+            out,
+            "{:>5} {:>7.2} {:>8.2} {:>8.2} {:>14.2} {:>7.2}",
+            level.level,
+            level.rotate_ms,
+            level.hoisted_rotate_ms,
+            level.product_rescale_ms,
+            level.plain_product_ms,
+            level.encode_ms
+        );
+    }
+    out
+}

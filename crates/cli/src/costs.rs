@@ -1,0 +1,121 @@
+//! Cost tables: measured on this machine and kept, or the one that is built in.
+
+mod measure;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use taciturn_ckks::Parameters;
+use taciturn_graph::CostTable;
+
+use crate::system;
+
+/// Where a table's numbers come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// From this machine.
+    Measured,
+    /// From the project's reference machine, scaled.
+    BuiltIn,
+}
+
+/// What operations take, and where that is known from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Costs {
+    /// Where the numbers come from.
+    pub origin: Origin,
+    /// Of the planner.
+    pub table: CostTable,
+    /// Milliseconds per MiB of evaluation keys made.
+    pub keygen_ms_per_mib: f64,
+}
+
+/// Measured on the reference machine: n16-128, two threads, AVX-512.
+const REFERENCE: &str = include_str!("costs/n16-128-avx512-2.json");
+const REFERENCE_THREADS: f64 = 2.0;
+const REFERENCE_LOG_N: i32 = 16;
+/// How much slower the portable backend is.
+const PORTABLE: f64 = 5.0;
+
+impl Costs {
+    /// This machine's table where it was measured, else the built-in one.
+    pub fn load(params: &Parameters) -> Result<Self> {
+        let measured = path(params).and_then(|path| std::fs::read(path).ok());
+        let table = measured
+            .and_then(|bytes| serde_json::from_slice::<Costs>(&bytes).ok())
+            // A table of another version of the parameters is as good as none.
+            .filter(|costs| {
+                costs.table.check().is_ok() && costs.table.levels.len() == params.max_level().0 + 1
+            });
+        match table {
+            Some(costs) => Ok(costs),
+            None => Costs::built_in(params),
+        }
+    }
+
+    /// Measures this machine and keeps the table.
+    pub fn measure(params: &Parameters) -> Result<Self> {
+        let costs = measure::measure(params)?;
+        if let Some(path) = path(params) {
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)
+                    .with_context(|| format!("{}: cannot be made", folder.display()))?;
+            }
+            std::fs::write(&path, serde_json::to_string_pretty(&costs)?)
+                .with_context(|| format!("{}: cannot be written", path.display()))?;
+        }
+        Ok(costs)
+    }
+
+    /// The reference machine's times, scaled by threads, backend and ring degree.
+    fn built_in(params: &Parameters) -> Result<Self> {
+        let mut costs: Costs =
+            serde_json::from_str(REFERENCE).context("the built-in cost table")?;
+        costs.origin = Origin::BuiltIn;
+        let mut factor = REFERENCE_THREADS / system::threads() as f64;
+        if params.ring().backend_name() == "portable" {
+            factor *= PORTABLE;
+        }
+        costs.keygen_ms_per_mib *= factor;
+        let log_n = params.literal().log_n as i32;
+        factor *= 2f64.powi(log_n - REFERENCE_LOG_N);
+        costs
+            .table
+            .bootstraps
+            .retain(|cost| cost.log_slots <= params.log_slots());
+        for level in &mut costs.table.levels {
+            for ms in [
+                &mut level.rotate_ms,
+                &mut level.hoisted_rotate_ms,
+                &mut level.product_rescale_ms,
+                &mut level.plain_product_ms,
+                &mut level.rescale_ms,
+                &mut level.add_ms,
+                &mut level.encode_ms,
+            ] {
+                *ms *= factor;
+            }
+        }
+        for bootstrap in &mut costs.table.bootstraps {
+            bootstrap.target_ms.iter_mut().for_each(|ms| *ms *= factor);
+        }
+        Ok(costs)
+    }
+}
+
+/// The table of these parameters, backend and threads in the user's cache folder.
+fn path(params: &Parameters) -> Option<PathBuf> {
+    let folder = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
+    let name = format!(
+        "costs-{}-{}-{}.json",
+        params.name(),
+        params.ring().backend_name(),
+        system::threads()
+    );
+    Some(folder.join("taciturn").join(name))
+}

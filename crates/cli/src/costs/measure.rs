@@ -1,0 +1,161 @@
+//! Quick measurements of this machine, interpolated to a whole table.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
+use taciturn_ckks::{Complex64, KeyRequest, Level, Parameters};
+use taciturn_graph::{BootstrapCost, CostTable, LevelCost};
+
+use super::{Costs, Origin};
+use crate::bench::{keys::Client, primitives};
+use crate::progress;
+
+/// Sizes whose bootstraps are run, as logarithms; the full size comes on top.
+const SIZES: [u32; 7] = [0, 3, 6, 8, 10, 12, 14];
+/// Targets whose bootstraps are run.
+const TARGETS: [usize; 3] = [4, 10, 16];
+
+/// Measures a table; a minute or two at N = 2^16.
+pub fn measure(params: &Parameters) -> Result<Costs> {
+    let max = params.max_level().0;
+    let mut client = Client::new(params)?;
+    let probes: Vec<usize> = primitives::probe_levels(max).collect();
+    let sizes: Vec<u32> = SIZES
+        .into_iter()
+        .filter(|&size| size < params.log_slots())
+        .chain([params.log_slots()])
+        .collect();
+    let bar = progress::bar(probes.len() + sizes.len(), "measuring this machine");
+    let evaluator = client.evaluator(&primitives::key_request(params))?;
+    let mut measured = Vec::new();
+    for &level in &probes {
+        measured.push((
+            level,
+            primitives::level_cost(&mut client, &evaluator, Level(level), 5)?,
+        ));
+        bar.inc(1);
+    }
+    let levels = (0..=max)
+        .map(|level| level_between(&measured, level))
+        .collect();
+
+    let mut keygen = (0.0, 0.0);
+    let mut bootstraps: Vec<(u32, Vec<f64>)> = Vec::new();
+    for size in sizes {
+        bootstraps.push((size, bootstrap(params, size, &mut keygen)?));
+        bar.inc(1);
+    }
+    let bootstraps = (0..=params.log_slots())
+        .map(|log_slots| BootstrapCost {
+            log_slots,
+            slots_to_coeffs_levels: slots_to_coeffs_levels(log_slots) as u32,
+            target_ms: (0..=max)
+                .map(|target| {
+                    let column: Vec<(f64, f64)> = bootstraps
+                        .iter()
+                        .map(|(size, targets)| (f64::from(*size), targets[target]))
+                        .collect();
+                    between(&column, f64::from(log_slots))
+                })
+                .collect(),
+        })
+        .collect();
+    bar.finish_and_clear();
+    Ok(Costs {
+        origin: Origin::Measured,
+        table: CostTable { levels, bootstraps },
+        keygen_ms_per_mib: keygen.0 / keygen.1,
+    })
+}
+
+/// Milliseconds by target level of one size; adds milliseconds and MiB of its keys to `keygen`.
+fn bootstrap(params: &Parameters, log_slots: u32, keygen: &mut (f64, f64)) -> Result<Vec<f64>> {
+    let max = params.max_level().0;
+    let mut client = Client::new(params)?;
+    let shape = BootstrapShape {
+        log_slots,
+        bound: 1.0,
+        complex: false,
+    };
+    let bootstrapper = Bootstrapper::new(&client.encoder, shape)?;
+    let mut request = KeyRequest::default();
+    bootstrapper.request_keys(params.max_level(), &mut request);
+    let start = Instant::now();
+    let evaluator = client.evaluator(&request)?;
+    keygen.0 += start.elapsed().as_secs_f64() * 1e3;
+    keygen.1 += evaluator.keys().resident_bytes() as f64 / (1 << 20) as f64;
+    let values = vec![Complex64::new(0.5, 0.0); 1 << log_slots];
+    let input = client.encrypt(&values, Level(slots_to_coeffs_levels(log_slots)))?;
+    let mut column = Vec::new();
+    for (run, target) in TARGETS
+        .into_iter()
+        .map(|target| target.min(max))
+        .enumerate()
+    {
+        let once = || -> Result<f64> {
+            let start = Instant::now();
+            bootstrapper.bootstrap(&client.encoder, &evaluator, &input, Level(target))?;
+            Ok(start.elapsed().as_secs_f64() * 1e3)
+        };
+        if run == 0 {
+            // Tables of the ring are made on first use.
+            once()?;
+        }
+        column.push((target as f64, once()?.min(once()?)));
+    }
+    Ok((0..=max)
+        .map(|target| between(&column, target as f64))
+        .collect())
+}
+
+fn level_between(measured: &[(usize, LevelCost)], level: usize) -> LevelCost {
+    let field = |of: fn(&LevelCost) -> f64| {
+        let column: Vec<(f64, f64)> = measured
+            .iter()
+            .map(|(level, cost)| (*level as f64, of(cost)))
+            .collect();
+        between(&column, level as f64)
+    };
+    LevelCost {
+        rotate_ms: field(|cost| cost.rotate_ms),
+        hoisted_rotate_ms: field(|cost| cost.hoisted_rotate_ms),
+        product_rescale_ms: field(|cost| cost.product_rescale_ms),
+        plain_product_ms: field(|cost| cost.plain_product_ms),
+        rescale_ms: field(|cost| cost.rescale_ms),
+        add_ms: field(|cost| cost.add_ms),
+        encode_ms: field(|cost| cost.encode_ms),
+    }
+}
+
+/// Straight lines between points in ascending order, level before the first and after the last.
+fn between(points: &[(f64, f64)], x: f64) -> f64 {
+    let after = points.iter().position(|point| point.0 >= x);
+    match after {
+        None => points.last().map_or(0.0, |point| point.1),
+        Some(0) => points[0].1,
+        Some(i) => {
+            let ((x0, y0), (x1, y1)) = (points[i - 1], points[i]);
+            y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::between;
+
+    #[test]
+    fn lines_between_points() {
+        let points = [(1.0, 10.0), (3.0, 30.0), (4.0, 20.0)];
+        for (x, y) in [
+            (0.0, 10.0),
+            (1.0, 10.0),
+            (2.0, 20.0),
+            (3.5, 25.0),
+            (9.0, 20.0),
+        ] {
+            assert_eq!(between(&points, x), y);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Client and server of one exchange in one process. The server side has public material only.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use taciturn_ckks::{Ciphertext, Parameters};
+use taciturn_client::{Client, ClientError, check_interval};
+use taciturn_graph::{Graph, Level};
+use taciturn_models::StepModel;
+use taciturn_server::Session;
+
+use crate::progress;
+use crate::setup::Setup;
+
+/// An exchange after the public beginning-of-text token.
+pub struct Exchange {
+    params: Parameters,
+    model: Arc<StepModel>,
+    input_level: Level,
+    client: Client,
+    session: Session,
+    /// Evaluation keys as they would be sent.
+    pub key_bytes: usize,
+}
+
+/// What came of one token.
+pub struct Stepped {
+    /// The vocabulary's logits.
+    pub logits: Vec<f64>,
+    /// Bootstraps that the server did.
+    pub bootstraps: usize,
+}
+
+impl Exchange {
+    /// Makes keys and begins a session with them.
+    pub fn begin(setup: &Setup) -> Result<Self> {
+        let mut client = Client::new(&setup.params)?;
+        let bar = progress::bar(setup.keys.len(), "making keys");
+        let keys = client.evaluation_keys(&setup.plan, |done, _| bar.set_position(done as u64))?;
+        bar.finish_and_clear();
+        let key_bytes = keys.stored_bytes();
+        let input_level = setup.plan.node(StepModel::input_name())?.level();
+        let session = Session::new(setup.model.clone(), setup.plan.clone(), &setup.params, keys)?;
+        Ok(Exchange {
+            params: setup.params.clone(),
+            model: setup.model.clone(),
+            input_level,
+            client,
+            session,
+            key_bytes,
+        })
+    }
+
+    /// Encrypts a token's embedding, has the server process it, decrypts, and checks every witness before it hands out logits.
+    pub fn step(&mut self, token: u32, observe: impl FnMut(&str, usize, usize)) -> Result<Stepped> {
+        let position = self.session.position();
+        let graph = self.model.graph(position)?;
+        let embedding = self.model.embed(token, position)?;
+        let input = self.client.encrypt(&embedding, self.input_level)?;
+        let answer = self
+            .session
+            .step(input.expand(&self.params), observe)
+            .with_context(|| format!("position {position}"))?;
+        let logits = self
+            .open(&graph, &answer.outputs)
+            .with_context(|| format!("position {position}"))?;
+        Ok(Stepped {
+            logits,
+            bootstraps: answer.bootstraps,
+        })
+    }
+
+    fn open(&self, graph: &Graph, outputs: &[(String, Ciphertext)]) -> Result<Vec<f64>> {
+        let decrypt = |name: &str, period: usize| -> Result<Vec<f64>, ClientError> {
+            let (_, ciphertext) = outputs
+                .iter()
+                .find(|(output, _)| output == name)
+                .ok_or_else(|| ClientError::MissingOutput { name: name.into() })?;
+            self.client.decrypt(ciphertext, period)
+        };
+        for witness in self.model.witnesses(graph) {
+            let slots = decrypt(&witness.output, witness.layout.period())?;
+            let values = witness.layout.compact(&slots);
+            check_interval(&witness.site, witness.low, witness.high, &values)?;
+        }
+        let slots = self
+            .model
+            .logit_outputs(graph)
+            .iter()
+            .map(|(name, layout)| decrypt(name, layout.period()))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(self.model.logits(graph, &slots))
+    }
+}

@@ -1,0 +1,120 @@
+//! Memory that a plan will take, before any of it is taken.
+
+use serde::Serialize;
+use taciturn_ckks::{KeyRequest, Parameters};
+use taciturn_graph::{Graph, Op, Plan};
+
+/// Predicted bytes.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Prediction {
+    /// Encoded weights and the tables of the bootstraps.
+    pub weights: u64,
+    /// Evaluation keys, both halves expanded.
+    pub keys: u64,
+    /// Encrypted caches.
+    pub cache: u64,
+    /// Values of a step, and what key switches work in.
+    pub scratch: u64,
+    /// All of it, with the process itself.
+    pub peak: u64,
+}
+
+/// The process with its checkpoint, tables of the ring and thread stacks.
+const PROCESS: u64 = 200 << 20;
+/// Rotated copies over the raised modulus that a bootstrap's transforms keep at once.
+const BABY_STEPS: u64 = 16;
+
+/// Predicts the memory of an exchange under a plan made for the graph of its last position.
+pub fn predict(params: &Parameters, graph: &Graph, plan: &Plan, keys: &KeyRequest) -> Prediction {
+    let limb = params.ring().n() as u64 * 8;
+    let ciphertext = |level: u64| 2 * (level + 1) * limb;
+    let keys = keys.resident_bytes(params) as u64;
+    let weights = encoded_weights(params, graph) + bootstrap_tables(params, plan);
+    let cache = graph
+        .outputs()
+        .iter()
+        .map(|(_, id)| graph.node(*id))
+        .chain(graph.nodes().iter().filter(|node| node.inputs.is_empty()))
+        .filter_map(|node| node.op.cache_family())
+        .filter_map(|family| plan.caches.get(family.as_ref()))
+        .map(|level| ciphertext(u64::from(level.0)))
+        .sum();
+    let raised = params.ring().moduli().len() as u64;
+    let bootstrap = BABY_STEPS * 2 * raised * limb;
+    let scratch = live_values(graph, plan, ciphertext) + bootstrap;
+    Prediction {
+        weights,
+        keys,
+        cache,
+        scratch,
+        peak: PROCESS + tables(params) + weights + keys + cache + scratch,
+    }
+}
+
+/// Twiddle factors of every limb in two forms, forth and back.
+fn tables(params: &Parameters) -> u64 {
+    4 * params.ring().moduli().len() as u64 * params.ring().n() as u64 * 8
+}
+
+/// Integer coefficients, two per slot, of every diagonal of every product.
+fn encoded_weights(params: &Parameters, graph: &Graph) -> u64 {
+    let slots = params.slots() as u64;
+    graph
+        .nodes()
+        .iter()
+        .filter_map(|node| match &node.op {
+            Op::ProductSpaced { matrix, .. } | Op::ProductPeriodic { matrix } => Some(matrix),
+            _ => None,
+        })
+        .map(|matrix| {
+            let entries = (matrix.rows() * matrix.columns()) as u64;
+            entries.next_multiple_of(slots) * 16
+        })
+        .sum()
+}
+
+/// Distinct values of every diagonal of a bootstrap's transforms, over the raised modulus.
+fn bootstrap_tables(params: &Parameters, plan: &Plan) -> u64 {
+    let limbs = params.ring().moduli().len() as u64;
+    plan.bootstrap_sizes()
+        .keys()
+        .map(|&slots| {
+            let stages = (slots.ilog2() / 5).max(1);
+            let diagonals = u64::from(stages) * (2 << slots.ilog2().div_ceil(stages));
+            diagonals * 2 * slots as u64 * 8 * limbs
+        })
+        .sum()
+}
+
+/// The most that values of a step take together, each freed after its last use.
+fn live_values(graph: &Graph, plan: &Plan, ciphertext: impl Fn(u64) -> u64) -> u64 {
+    let size = |index: usize| {
+        let node = &graph.nodes()[index];
+        let level = plan.node(&node.name).map_or(0, |node| node.level().0);
+        ciphertext(u64::from(level))
+    };
+    let mut last_use: Vec<usize> = (0..graph.nodes().len()).collect();
+    for (index, node) in graph.nodes().iter().enumerate() {
+        for input in &node.inputs {
+            last_use[input.index()] = index;
+        }
+    }
+    for (_, id) in graph.outputs() {
+        last_use[id.index()] = graph.nodes().len();
+    }
+    let (mut live, mut most) = (0, 0);
+    for index in 0..graph.nodes().len() {
+        live += size(index);
+        most = live.max(most);
+        let mut done: Vec<usize> = graph.nodes()[index]
+            .inputs
+            .iter()
+            .map(|input| input.index())
+            .filter(|&input| last_use[input] == index)
+            .collect();
+        done.sort_unstable();
+        done.dedup();
+        live -= done.into_iter().map(size).sum::<u64>();
+    }
+    most
+}

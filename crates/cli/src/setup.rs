@@ -1,0 +1,126 @@
+//! What every command on ciphertexts begins with: parameters, the prepared model, a plan that fits into memory.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use serde::Serialize;
+use taciturn_ckks::{Encoder, KeyRequest, Parameters, named};
+use taciturn_graph::{LocalSearch, Plan, key_request};
+use taciturn_models::StepModel;
+
+use crate::args::{MemoryArgs, ParamsArgs};
+use crate::checkpoint::Loaded;
+use crate::costs::Costs;
+use crate::failure::usage;
+use crate::memory::{Prediction, predict};
+use crate::system;
+
+/// The parameter set that the flags name.
+pub fn parameters(args: &ParamsArgs) -> Result<Parameters> {
+    let params = named(&args.params).map_err(|error| usage(format!("--params: {error}")))?;
+    if params.security_bits() == 0 {
+        if !args.allow_insecure {
+            return Err(usage(format!(
+                "--params: {} protects nothing and exists for tests; expected a 128-bit set as n16-128, \
+                 or --allow-insecure with it",
+                params.name()
+            )));
+        }
+        eprintln!(
+            "warning: {} is insecure: anyone can recover what is encrypted under it",
+            params.name()
+        );
+    }
+    Ok(params)
+}
+
+/// Parameters as reports show them.
+#[derive(Serialize)]
+pub struct ParamsReport {
+    name: String,
+    log_n: u32,
+    log_qp: f64,
+    security_bits: u32,
+}
+
+impl ParamsReport {
+    /// Of a set.
+    pub fn new(params: &Parameters) -> Self {
+        ParamsReport {
+            name: params.name().to_owned(),
+            log_n: params.literal().log_n,
+            log_qp: params.log_qp(),
+            security_bits: params.security_bits(),
+        }
+    }
+
+    /// The set's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Security in bits; 0 for sets without any.
+    pub fn security_bits(&self) -> u32 {
+        self.security_bits
+    }
+}
+
+/// A model that is ready for steps under one plan.
+pub struct Setup {
+    /// The parameters.
+    pub params: Parameters,
+    /// The model's public half.
+    pub model: Arc<StepModel>,
+    /// Where everything computes.
+    pub plan: Plan,
+    /// The keys that it needs.
+    pub keys: KeyRequest,
+    /// What the plan was made from.
+    pub costs: Costs,
+    /// Memory that it will take.
+    pub memory: Prediction,
+}
+
+impl Setup {
+    /// Prepares a model for exchanges of `context` tokens and plans its step.
+    pub fn new(loaded: &Loaded, params: &Parameters, costs: Costs, context: usize) -> Result<Self> {
+        let model = StepModel::new(
+            &loaded.checkpoint,
+            &loaded.calibration,
+            params.slots(),
+            context,
+        )?;
+        let plan = model.plan(&costs.table, &LocalSearch::default())?;
+        let keys = key_request(&Encoder::new(params), &plan)?;
+        let graph = model.graph(context - 1)?;
+        let memory = predict(params, &graph, &plan, &keys);
+        Ok(Setup {
+            params: params.clone(),
+            model: Arc::new(model),
+            plan,
+            keys,
+            costs,
+            memory,
+        })
+    }
+
+    /// Refuses what does not fit, before any of it is done.
+    pub fn check_memory(&self, args: &MemoryArgs) -> Result<()> {
+        let (limit, what) = match args.memory_limit {
+            Some(limit) => (limit, "the limit given by --memory-limit"),
+            None => (
+                system::memory().available,
+                "what this machine has available",
+            ),
+        };
+        anyhow::ensure!(
+            self.memory.peak <= limit,
+            "memory: the plan needs {} ({} bytes), {what} is {} ({limit} bytes); \
+             shorten the context, take a smaller model, or free memory",
+            system::gigabytes(self.memory.peak),
+            self.memory.peak,
+            system::gigabytes(limit),
+        );
+        Ok(())
+    }
+}

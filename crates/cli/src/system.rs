@@ -1,0 +1,68 @@
+//! What the machine has: memory, threads.
+
+use std::io::Write;
+
+use anyhow::{Context, Result};
+use sysinfo::{MemoryRefreshKind, RefreshKind, System};
+
+/// Bytes of memory.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub struct Memory {
+    /// In all, within the limit of a container.
+    pub total: u64,
+    /// Not in use.
+    pub available: u64,
+}
+
+/// The machine's memory now.
+pub fn memory() -> Memory {
+    let what = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
+    let system = System::new_with_specifics(what);
+    let (mut total, mut available) = (system.total_memory(), system.available_memory());
+    if let Some(limits) = system.cgroup_limits() {
+        total = total.min(limits.total_memory);
+        available = available.min(limits.free_memory);
+    }
+    Memory { total, available }
+}
+
+/// Peak resident memory of this process; 0 where the system does not tell.
+pub fn peak_rss_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kib = status.lines().find_map(|line| {
+        let kib = line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?;
+        kib.trim().parse::<u64>().ok()
+    });
+    kib.unwrap_or(0) * 1024
+}
+
+/// Computes with this many threads from now on.
+pub fn use_threads(threads: usize) -> Result<()> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .context("--threads: the threads could not be started")
+}
+
+/// Threads in use.
+pub fn threads() -> usize {
+    rayon::current_num_threads()
+}
+
+/// A number of bytes for people.
+pub fn gigabytes(bytes: u64) -> String {
+    format!("{:.1} GB", bytes as f64 / 1e9)
+}
+
+/// Prints one JSON object on stdout.
+pub fn print_json(report: &impl serde::Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(report)?;
+    writeln!(std::io::stdout(), "{text}").context("standard output")
+}
+
+/// Prints lines for people on stdout.
+pub fn print_text(text: &str) -> Result<()> {
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .context("standard output")
+}
