@@ -16,7 +16,7 @@ use crate::{
     Diagonals, LinearTransform,
     embedding::{coeffs_to_slots, slots_to_coeffs},
     eval_mod::EvalMod,
-    trace::{trace, trace_rotations},
+    trace::{trace, trace_steps},
 };
 
 /// log2 of q0 over the largest message coefficient. The sine differs from the identity by (2 pi / ratio)^2 / 6 of a value at the bound:
@@ -178,8 +178,9 @@ impl Bootstrapper {
             Evaluator::galois_of_conjugation(&self.params),
             raised,
         );
-        let top: BTreeSet<i64> = trace_rotations(self.params.slots(), 1 << self.shape.log_slots)
+        let top: BTreeSet<i64> = trace_steps(self.params.slots(), 1 << self.shape.log_slots)
             .into_iter()
+            .flatten()
             .chain(
                 self.coeffs_to_slots
                     .iter()

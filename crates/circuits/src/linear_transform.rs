@@ -178,76 +178,64 @@ impl LinearTransform {
         let wide = ct.basis().union(special);
 
         let decomposed = ev.decompose(&ct.polys[1], gadget);
-        let mut babies: BTreeMap<i64, Extended> = BTreeMap::new();
+        let c0 = ev.times_special(&ct.polys[0], special);
+        let mut babies: BTreeMap<i64, [Poly; 2]> = BTreeMap::new();
         for &(baby, _) in self.diagonals.values().flatten() {
             if babies.contains_key(&baby) {
                 continue;
             }
             let value = if baby == 0 {
-                let polys = [
+                [
                     ev.extend(&ct.polys[0], special),
                     ev.extend(&ct.polys[1], special),
-                ];
-                Extended {
-                    polys,
-                    special,
-                    scale: ct.scale,
-                }
+                ]
             } else {
-                let mut turned = ev.key_product(&decomposed, key(baby)?, galois(baby), ct.scale);
-                ev.add_extended(
-                    &mut turned.polys[0],
-                    &ring.automorphism(&ct.polys[0], galois(baby)),
-                    special,
-                );
+                let mut turned = ev
+                    .key_product(&decomposed, key(baby)?, galois(baby), ct.scale)
+                    .polys;
+                ring.add_automorphism_assign(&mut turned[0], &c0, galois(baby));
                 turned
             };
             babies.insert(baby, value);
         }
+        drop((decomposed, c0));
 
-        let scale = Scale(ct.scale.0 * self.scale.0);
-        let zero = || {
+        let mut acc: Option<[Poly; 2]> = None;
+        // The giant step 0, which needs no rotation, comes first: the others are added to it.
+        let unturned = self.diagonals.get(&0).map(|terms| (0, terms));
+        let turned = self
+            .diagonals
+            .iter()
+            .filter(|(giant, _)| **giant != 0)
+            .map(|(&giant, terms)| (giant, terms));
+        for (giant, terms) in unturned.into_iter().chain(turned) {
+            let [c0, c1] = inner_sum(encoder, terms, &babies, wide);
+            if giant == 0 {
+                acc = Some([c0, c1]);
+                continue;
+            }
+            let (key, galois) = (key(giant)?, galois(giant));
+            let decomposed = ev.decompose(&ring.mod_down(&c1, special), gadget);
+            let [acc0, acc1] = acc.get_or_insert_with(|| {
+                [
+                    ring.zero(wide, Form::Evaluation),
+                    ring.zero(wide, Form::Evaluation),
+                ]
+            });
+            ev.add_key_product((&mut *acc0, acc1), &decomposed, key, galois);
+            ring.add_automorphism_assign(acc0, &c0, galois);
+        }
+        let polys = acc.unwrap_or_else(|| {
             [
                 ring.zero(wide, Form::Evaluation),
                 ring.zero(wide, Form::Evaluation),
             ]
-        };
-        let mut acc = Extended {
-            polys: zero(),
+        });
+        ev.mod_down_rescale(&Extended {
+            polys,
             special,
-            scale,
-        };
-        for (&giant, terms) in &self.diagonals {
-            let inner = inner_sum(encoder, terms, &babies, wide);
-            let inner = Extended {
-                polys: inner,
-                special,
-                scale,
-            };
-            if giant == 0 {
-                acc.polys
-                    .iter_mut()
-                    .zip(&inner.polys)
-                    .for_each(|(a, b)| ring.add_assign(a, b));
-                continue;
-            }
-            let c1 = ring.mod_down(&inner.polys[1], special);
-            let turned = ev.key_product(
-                &ev.decompose(&c1, gadget),
-                key(giant)?,
-                galois(giant),
-                scale,
-            );
-            acc.polys
-                .iter_mut()
-                .zip(&turned.polys)
-                .for_each(|(a, b)| ring.add_assign(a, b));
-            ring.add_assign(
-                &mut acc.polys[0],
-                &ring.automorphism(&inner.polys[0], galois(giant)),
-            );
-        }
-        ev.mod_down_rescale(&acc)
+            scale: Scale(ct.scale.0 * self.scale.0),
+        })
     }
 }
 
@@ -255,14 +243,14 @@ impl LinearTransform {
 fn inner_sum(
     encoder: &Encoder,
     terms: &[(i64, Diagonal)],
-    babies: &BTreeMap<i64, Extended>,
+    babies: &BTreeMap<i64, [Poly; 2]>,
     wide: Basis,
 ) -> [Poly; 2] {
     let ring = encoder.parameters().ring();
     let mut sparse = (Vec::new(), Vec::new());
     let mut out: Option<[Poly; 2]> = None;
     for (baby, diagonal) in terms {
-        let turned = &babies[baby].polys;
+        let turned = &babies[baby];
         match diagonal {
             Diagonal::Sparse(weight) => {
                 sparse.0.push(weight);

@@ -1,9 +1,10 @@
 //! Chebyshev evaluation on ciphertexts: Paterson-Stockmeyer with optimal depth and exact scales.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use taciturn_ckks::{Ciphertext, CkksError, Complex64, Evaluator, Scale};
-use taciturn_ring::Basis;
+use taciturn_ring::{Basis, Form};
 
 /// Levels that a polynomial of this degree consumes: ceil(log2(degree + 1)).
 pub fn depth_of_degree(degree: usize) -> usize {
@@ -41,7 +42,7 @@ pub fn evaluate_chebyshev(
     let mut powers = Powers {
         ev,
         bases,
-        known: BTreeMap::from([(1, t.clone())]),
+        known: BTreeMap::from([(1, Rc::new(t.clone()))]),
         baby_bound,
     };
     let last = powers.dropped_prime(depth - 1);
@@ -63,7 +64,7 @@ struct Powers<'a> {
     ev: &'a Evaluator,
     /// The limbs after 0, 1, 2, ... rescalings.
     bases: Vec<Basis>,
-    known: BTreeMap<usize, Ciphertext>,
+    known: BTreeMap<usize, Rc<Ciphertext>>,
     baby_bound: usize,
 }
 
@@ -75,64 +76,53 @@ impl Powers<'_> {
     }
 
     /// T_k at its own depth, ceil(log2 k).
-    fn power(&mut self, k: usize) -> Result<Ciphertext, CkksError> {
+    fn power(&mut self, k: usize) -> Result<Rc<Ciphertext>, CkksError> {
         if let Some(known) = self.known.get(&k) {
             return Ok(known.clone());
         }
         let a = k.next_power_of_two() / 2;
         let b = k - a;
-        let basis = self.bases[depth_of_degree(k - 1) - 1];
-        let mut left = self.ev.restrict(&self.power(a)?, basis)?;
-        let right = self.ev.restrict(&self.power(b)?, basis)?;
-        self.ev.mul_integer_assign(&mut left, 2);
+        let (left, right) = (self.power(a)?, self.power(b)?);
         let mut product = self.ev.mul(&left, &right)?;
+        self.ev.mul_integer_assign(&mut product, 2);
         if a == b {
             self.ev
                 .add_constant_assign(&mut product, Complex64::new(-1.0, 0.0))?;
         } else {
             let lower = self.power(a - b)?;
-            let scale = product.scale;
-            self.add_multiple(&mut product, &lower, -1.0, basis, scale)?;
+            self.add_multiple(&mut product, &lower, -1.0)?;
         }
-        let out = self.ev.relinearize_rescale(&product)?;
+        let out = Rc::new(self.ev.relinearize_rescale(&product)?);
         self.known.insert(k, out.clone());
         Ok(out)
     }
 
-    /// acc += c * value, at acc's scale `target`.
+    /// acc += c * value, exactly up to the rounding of one integer; acc's limbs and scale stay.
     fn add_multiple(
         &self,
         acc: &mut Ciphertext,
         value: &Ciphertext,
         c: f64,
-        basis: Basis,
-        target: Scale,
     ) -> Result<(), CkksError> {
-        let term = self.multiple(value, c, basis, target)?;
-        self.ev.add_assign(acc, &term)
-    }
-
-    /// c * value at scale `target`, exactly up to the rounding of one integer.
-    fn multiple(
-        &self,
-        value: &Ciphertext,
-        c: f64,
-        basis: Basis,
-        target: Scale,
-    ) -> Result<Ciphertext, CkksError> {
-        let mut term = self.ev.restrict(value, basis)?;
-        let factor = (c * target.0 / value.scale.0).round();
+        let factor = (c * acc.scale.0 / value.scale.0).round();
         if !(factor.abs() < 2f64.powi(120)) {
             return Err(CkksError::TooLarge {
                 operation: "polynomial coefficient",
                 value: c,
-                log_scale: target.log2(),
+                log_scale: acc.scale.log2(),
                 limit: "2^120",
             });
         }
-        self.ev.mul_integer_assign(&mut term, factor as i128);
-        term.scale = target;
-        Ok(term)
+        self.ev.add_multiple_assign(acc, value, factor as i128)
+    }
+
+    /// An encryption of zero without noise.
+    fn zero(&self, basis: Basis, scale: Scale) -> Ciphertext {
+        let zero = || self.ev.params().ring().zero(basis, Form::Evaluation);
+        Ciphertext {
+            polys: vec![zero(), zero()],
+            scale,
+        }
     }
 
     /// The polynomial on the limbs of `depth`, at scale `target`, before the rescale that ends it (of degree 2 where it ends in products).
@@ -147,13 +137,17 @@ impl Powers<'_> {
         let basis = self.bases[depth];
         let reachable = degree <= 1 || depth_of_degree(degree - 1) <= depth;
         if reachable && degree < self.baby_bound {
-            return self.sum_of_babies(coefficients, basis, target);
+            let mut sum = self.zero(basis, target);
+            self.add_babies(&mut sum, coefficients)?;
+            return Ok(sum);
         }
         let g = (degree + 1).next_power_of_two() / 2;
         let (quotient, remainder) = divide(coefficients, g);
         let giant = self.power(g)?;
         let mut sum = if quotient.len() == 1 {
-            self.multiple(&giant, quotient[0], basis, target)?
+            let mut sum = self.zero(basis, target);
+            self.add_multiple(&mut sum, &giant, quotient[0])?;
+            sum
         } else {
             let scale = Scale(target.0 / giant.scale.0);
             let pre = Scale(scale.0 * self.dropped_prime(depth - 1));
@@ -161,24 +155,22 @@ impl Powers<'_> {
                 .ev
                 .relinearize_rescale(&self.combine(&quotient, depth - 1, pre)?)?;
             q.scale = scale;
-            let mut product = self.ev.mul(&q, &self.ev.restrict(&giant, basis)?)?;
+            let mut product = self.ev.mul(&q, &giant)?;
             product.scale = target;
             product
         };
-        if remainder.iter().any(|&c| c != 0.0) {
-            let rest = self.combine(&remainder, depth, target)?;
+        let remainder = trimmed(&remainder);
+        if remainder.len() <= self.baby_bound {
+            self.add_babies(&mut sum, remainder)?;
+        } else {
+            let rest = self.combine(remainder, depth, target)?;
             self.ev.add_assign(&mut sum, &rest)?;
         }
         Ok(sum)
     }
 
-    fn sum_of_babies(
-        &mut self,
-        coefficients: &[f64],
-        basis: Basis,
-        target: Scale,
-    ) -> Result<Ciphertext, CkksError> {
-        let mut sum: Option<Ciphertext> = None;
+    /// sum += the polynomial, whose powers are all known or cheap, on sum's limbs and at its scale.
+    fn add_babies(&mut self, sum: &mut Ciphertext, coefficients: &[f64]) -> Result<(), CkksError> {
         for (k, &c) in coefficients
             .iter()
             .enumerate()
@@ -186,22 +178,10 @@ impl Powers<'_> {
             .filter(|(_, c)| **c != 0.0)
         {
             let power = self.power(k)?;
-            match &mut sum {
-                None => sum = Some(self.multiple(&power, c, basis, target)?),
-                Some(sum) => self.add_multiple(sum, &power, c, basis, target)?,
-            }
+            self.add_multiple(sum, &power, c)?;
         }
-        let mut sum = match sum {
-            Some(sum) => sum,
-            // A constant: any known power times zero gives a carrier of the right shape.
-            None => {
-                let carrier = self.power(1)?;
-                self.multiple(&carrier, 0.0, basis, target)?
-            }
-        };
         self.ev
-            .add_constant_assign(&mut sum, Complex64::new(coefficients[0], 0.0))?;
-        Ok(sum)
+            .add_constant_assign(sum, Complex64::new(coefficients[0], 0.0))
     }
 }
 

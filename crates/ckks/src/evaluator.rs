@@ -159,17 +159,20 @@ impl Evaluator {
         Ok(out)
     }
 
-    /// a times b, of degree 2, at the product of the scales. The caller relinearizes and rescales.
+    /// a times b on the limbs that both have, of degree 2, at the product of the scales; one's limbs must contain the other's. The caller
+    /// relinearizes and rescales.
     pub fn mul(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, CkksError> {
-        if a.basis() != b.basis() || a.degree() != 1 || b.degree() != 1 {
+        let (mine, others) = (a.basis(), b.basis());
+        if !(mine.is_subset(others) || others.is_subset(mine)) || a.degree() != 1 || b.degree() != 1
+        {
             return Err(CkksError::Mismatch {
                 operation: "product",
-                expected: format!("two relinearized ciphertexts on {} limbs", a.basis().len()),
+                expected: format!("two relinearized ciphertexts on {} limbs", mine.len()),
                 got: format!(
                     "degrees {} and {}, {} limbs",
                     a.degree(),
                     b.degree(),
-                    b.basis().len()
+                    others.len()
                 ),
             });
         }
@@ -185,6 +188,33 @@ impl Evaluator {
             polys,
             scale: Scale(a.scale.0 * b.scale.0),
         })
+    }
+
+    /// acc += integer * a on acc's limbs, all of which a has. Scales are the caller's business.
+    pub fn add_multiple_assign(
+        &self,
+        acc: &mut Ciphertext,
+        a: &Ciphertext,
+        integer: i128,
+    ) -> Result<(), CkksError> {
+        if !acc.basis().is_subset(a.basis()) || a.degree() > acc.degree() {
+            return Err(CkksError::Mismatch {
+                operation: "adding a multiple",
+                expected: format!(
+                    "a ciphertext of degree {} on {} limbs",
+                    acc.degree(),
+                    acc.basis().len()
+                ),
+                got: format!("degree {} on {} limbs", a.degree(), a.basis().len()),
+            });
+        }
+        let moduli = self.params.ring().moduli();
+        for (acc, p) in acc.polys.iter_mut().zip(&a.polys) {
+            self.params
+                .ring()
+                .add_scaled_to_limbs(acc, p, &|limb| moduli[limb].from_i128(integer));
+        }
+        Ok(())
     }
 
     /// Back to degree 1. One key switch.
@@ -369,8 +399,9 @@ impl Evaluator {
         galois: u64,
     ) -> Ciphertext {
         let mut out = self.mod_down(&self.key_product(d, key, galois, a.scale));
-        let turned = self.params.ring().automorphism(&a.polys[0], galois);
-        self.params.ring().add_assign(&mut out.polys[0], &turned);
+        self.params
+            .ring()
+            .add_automorphism_assign(&mut out.polys[0], &a.polys[0], galois);
         out
     }
 }

@@ -84,6 +84,20 @@ impl Evaluator {
         }
     }
 
+    /// Adds [`key_product`](Self::key_product) to extended polynomials.
+    pub fn add_key_product(
+        &self,
+        acc: (&mut Poly, &mut Poly),
+        decomposed: &Decomposed,
+        key: &EvaluationKey,
+        galois: u64,
+    ) {
+        let digits = &key.digits[..decomposed.digits.len()];
+        self.params()
+            .ring()
+            .add_key_product_automorphism(acc, &decomposed.digits, digits, galois);
+    }
+
     /// A polynomial that is small against the base limb, lifted to `target`, times a key of the single-digit gadget.
     pub fn lifted_product(
         &self,
@@ -106,20 +120,61 @@ impl Evaluator {
 
     /// P times a polynomial, over its limbs and the special ones (where it is zero).
     pub fn extend(&self, poly: &Poly, special: Basis) -> Poly {
-        let ring = self.params().ring();
-        let mut out = ring.zero(poly.basis().union(special), Form::Evaluation);
-        let mut scaled = poly.clone();
-        ring.mul_scalar_assign(&mut scaled, &|limb| self.product_of(special, limb));
-        ring.add_to_limbs(&mut out, &scaled);
+        let mut out = self
+            .params()
+            .ring()
+            .zero(poly.basis().union(special), Form::Evaluation);
+        self.add_extended(&mut out, poly, special);
         out
     }
 
     /// Adds P times `poly` to an extended polynomial.
     pub fn add_extended(&self, acc: &mut Poly, poly: &Poly, special: Basis) {
-        let ring = self.params().ring();
+        self.params()
+            .ring()
+            .add_scaled_to_limbs(acc, poly, &|limb| self.product_of(special, limb));
+    }
+
+    /// P times a polynomial on its own limbs: where it is zero on the special limbs, they are left out.
+    pub fn times_special(&self, poly: &Poly, special: Basis) -> Poly {
         let mut scaled = poly.clone();
-        ring.mul_scalar_assign(&mut scaled, &|limb| self.product_of(special, limb));
-        ring.add_to_limbs(acc, &scaled);
+        self.params()
+            .ring()
+            .mul_scalar_assign(&mut scaled, &|limb| self.product_of(special, limb));
+        scaled
+    }
+
+    /// Adds the rotations of a ciphertext by each of `steps` to itself. One decomposition and one division by P for all.
+    pub fn add_rotations(&self, ct: &Ciphertext, steps: &[i64]) -> Result<Ciphertext, CkksError> {
+        let ring = self.params().ring();
+        let galois: Vec<u64> = steps
+            .iter()
+            .map(|&k| Self::galois_of_rotation(self.params(), k))
+            .collect();
+        let Some(&first) = galois.first() else {
+            return Ok(ct.clone());
+        };
+        let (_, gadget) = self.galois_key(first, ct.basis())?;
+        let special = self.params().gadget(gadget).special;
+        let decomposed = self.decompose(&ct.polys[1], gadget);
+        let c0 = self.times_special(&ct.polys[0], special);
+        let mut acc = [
+            self.extend(&ct.polys[0], special),
+            self.extend(&ct.polys[1], special),
+        ];
+        for g in galois {
+            let key = self
+                .keys()
+                .get(crate::KeyId { gadget, galois: g }, ct.basis())?;
+            let [acc0, acc1] = &mut acc;
+            self.add_key_product((&mut *acc0, acc1), &decomposed, key, g);
+            ring.add_automorphism_assign(acc0, &c0, g);
+        }
+        Ok(self.mod_down(&Extended {
+            polys: acc,
+            special,
+            scale: ct.scale,
+        }))
     }
 
     /// Divides by the special modulus.

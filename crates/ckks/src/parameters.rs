@@ -294,13 +294,12 @@ fn digits(order: &[usize], l: &ParametersLiteral, special: usize) -> Vec<Basis> 
         }
     };
     let room = special as u32 * l.base_bits - DIGIT_MARGIN_BITS;
-    let mut out = vec![(Basis::EMPTY, 0)];
+    let mut out: Vec<(Basis, u32)> = Vec::new();
     for &limb in order {
-        let (last, used) = out.last_mut().expect("never empty");
-        if *used + bits(limb) <= room {
-            (*last, *used) = (last.with(limb), *used + bits(limb));
-        } else {
-            out.push((Basis::single(limb), bits(limb)));
+        // The first digit with room: model limbs fill up what bootstrap limbs leave.
+        match out.iter_mut().find(|(_, used)| used + bits(limb) <= room) {
+            Some((digit, used)) => (*digit, *used) = (digit.with(limb), *used + bits(limb)),
+            None => out.push((Basis::single(limb), bits(limb))),
         }
     }
     out.into_iter().map(|(digit, _)| digit).collect()

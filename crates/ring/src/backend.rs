@@ -66,6 +66,12 @@ pub trait Backend: Send + Sync {
     /// `a(X^g)`, in either form, over the same basis.
     fn automorphism(&self, tables: &Tables, out: &mut Poly, a: &Poly, map: &Automorphism);
 
+    /// `acc + a(X^g)` on the limbs of `a`, all of which `acc` has; evaluation form.
+    fn add_automorphism(&self, tables: &Tables, acc: &mut Poly, a: &Poly, map: &Automorphism);
+
+    /// `acc + a·factor` on the limbs that both have: for each limb of `a` in order a canonical factor.
+    fn add_scaled(&self, tables: &Tables, acc: &mut Poly, a: &Poly, factors: &[u64]);
+
     /// Coefficient form: limbs that `a` has are copied, the others converted from all of `a`'s.
     fn convert(&self, tables: &Tables, out: &mut Poly, a: &Poly, conversion: &BaseConversion);
 
@@ -80,7 +86,8 @@ pub trait Backend: Send + Sync {
         conversion: &BaseConversion,
     );
 
-    /// `out_c = sum over j of digits_j·keys_j.c`, with the digits mapped first if a map is given. At most 16 digits.
+    /// `out_c = sum over j of digits_j·keys_j.c`, with the digits mapped first if a map is given; added to what `out` holds
+    /// where that is asked for. At most 16 digits.
     fn key_product(
         &self,
         tables: &Tables,
@@ -88,6 +95,7 @@ pub trait Backend: Send + Sync {
         digits: &[Poly],
         keys: &[(Poly, Poly)],
         map: Option<&Automorphism>,
+        accumulate: bool,
     );
 
     /// `out_c = sum over j of weights_j·terms_j.c`, each weight standing for a run of words. At most 16 terms.

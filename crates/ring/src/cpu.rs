@@ -184,6 +184,24 @@ impl<K: Kernels> Backend for CpuBackend<K> {
         );
     }
 
+    fn add_automorphism(&self, tables: &Tables, acc: &mut Poly, a: &Poly, map: &Automorphism) {
+        each_limb(acc, |i, _, acc| {
+            if a.basis.contains(i) {
+                self.0
+                    .automorphism_add(tables.moduli()[i], acc, a.limb(i), map);
+            }
+        });
+    }
+
+    fn add_scaled(&self, tables: &Tables, acc: &mut Poly, a: &Poly, factors: &[u64]) {
+        each_limb(acc, |i, _, acc| {
+            if a.basis.contains(i) {
+                let factor = factors[a.basis.rank(i)];
+                self.0.scale_add(tables.moduli()[i], acc, a.limb(i), factor);
+            }
+        });
+    }
+
     fn key_product(
         &self,
         tables: &Tables,
@@ -191,6 +209,7 @@ impl<K: Kernels> Backend for CpuBackend<K> {
         digits: &[Poly],
         keys: &[(Poly, Poly)],
         map: Option<&Automorphism>,
+        accumulate: bool,
     ) {
         const NONE: &[u64] = &[];
         let count = digits.len().min(MAX_DIGITS);
@@ -207,6 +226,7 @@ impl<K: Kernels> Backend for CpuBackend<K> {
                 &digit_limbs[..count],
                 &key_limbs[..count],
                 map,
+                accumulate,
             );
         });
     }

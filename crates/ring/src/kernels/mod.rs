@@ -33,10 +33,15 @@ pub(crate) trait Kernels: Copy + Send + Sync + 'static {
     /// `out = (a - out)·factor`, the factor in Montgomery form.
     fn sub_scale(self, q: Modulus, out: &mut [u64], a: &[u64], factor: u64);
 
+    /// `acc + a·factor`, the factor canonical.
+    fn scale_add(self, q: Modulus, acc: &mut [u64], a: &[u64], factor: u64);
+
     /// Evaluation form.
     fn automorphism(self, out: &mut [u64], a: &[u64], map: &Automorphism);
+    /// `acc` plus the mapped `a`, evaluation form.
+    fn automorphism_add(self, q: Modulus, acc: &mut [u64], a: &[u64], map: &Automorphism);
 
-    /// `out_c = sum of digits·keys_c`.
+    /// `out_c = sum of digits·keys_c`, or `out_c` plus it.
     fn key_product(
         self,
         q: Modulus,
@@ -44,6 +49,7 @@ pub(crate) trait Kernels: Copy + Send + Sync + 'static {
         digits: &[&[u64]],
         keys: &[[&[u64]; 2]],
         map: Option<&Automorphism>,
+        accumulate: bool,
     );
 
     /// `out_c = sum of weights·terms_c`, a weight standing for `stride` words (a multiple of eight).

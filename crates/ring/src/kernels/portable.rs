@@ -121,6 +121,13 @@ impl Kernels for Portable {
         a.iter_mut().for_each(|a| *a = q.montgomery_mul(*a, factor));
     }
 
+    fn scale_add(self, q: Modulus, acc: &mut [u64], a: &[u64], factor: u64) {
+        let factor = q.to_montgomery(factor);
+        acc.iter_mut()
+            .zip(a)
+            .for_each(|(acc, &a)| *acc = q.add(*acc, q.montgomery_mul(a, factor)));
+    }
+
     fn shift(self, q: Modulus, a: &mut [u64], term: u64) {
         a.iter_mut().for_each(|a| *a = q.add(*a, term));
     }
@@ -139,6 +146,14 @@ impl Kernels for Portable {
         }
     }
 
+    fn automorphism_add(self, q: Modulus, acc: &mut [u64], a: &[u64], map: &Automorphism) {
+        for (acc, (start, shuffle)) in acc.chunks_exact_mut(LANES).zip(map.groups()) {
+            for (acc, &lane) in acc.iter_mut().zip(shuffle) {
+                *acc = q.add(*acc, a[start + lane as usize]);
+            }
+        }
+    }
+
     fn key_product(
         self,
         q: Modulus,
@@ -146,6 +161,7 @@ impl Kernels for Portable {
         digits: &[&[u64]],
         keys: &[[&[u64]; 2]],
         map: Option<&Automorphism>,
+        accumulate: bool,
     ) {
         let [out0, out1] = out;
         for k in 0..out0.len() {
@@ -162,7 +178,12 @@ impl Kernels for Portable {
                 // The reduction divides by 2^52; the product by 2^104 does so again, and takes both back.
                 q.montgomery_mul(q.montgomery_reduce(sum) % q.value(), q.r2())
             };
-            (out0[k], out1[k]) = (sum(0), sum(1));
+            let before = if accumulate {
+                (out0[k], out1[k])
+            } else {
+                (0, 0)
+            };
+            (out0[k], out1[k]) = (q.add(before.0, sum(0)), q.add(before.1, sum(1)));
         }
     }
 

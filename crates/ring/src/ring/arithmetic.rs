@@ -109,6 +109,28 @@ impl Ring {
         self.backend.scale(&self.tables, a, &factors);
     }
 
+    /// `acc += a(X^galois)` on the limbs of `a`; the others stay as they are. Contract: evaluation form, `galois` is odd, and `acc`'s basis
+    /// contains `a`'s.
+    pub fn add_automorphism_assign(&self, acc: &mut Poly, a: &Poly, galois: u64) {
+        self.check(acc, Form::Evaluation, "add_automorphism_assign");
+        self.check_operand(a, acc, "add_automorphism_assign");
+        let map = self.automorphism_table(galois);
+        self.backend.add_automorphism(&self.tables, acc, a, &map);
+    }
+
+    /// `acc += a·factor(i)` on each limb `i` that both have; the others stay as they are. Contract: one form, and factors are canonical
+    /// residues.
+    pub fn add_scaled_to_limbs(
+        &self,
+        acc: &mut Poly,
+        a: &Poly,
+        factor: &(dyn Fn(usize) -> u64 + Sync),
+    ) {
+        self.check(acc, a.form, "add_scaled_to_limbs");
+        let factors: Vec<u64> = a.basis.iter().map(factor).collect();
+        self.backend.add_scaled(&self.tables, acc, a, &factors);
+    }
+
     /// `a(X^galois)`, in the form of `a`. Contract: `galois` is odd.
     pub fn automorphism(&self, a: &Poly, galois: u64) -> Poly {
         self.check(a, a.form, "automorphism");

@@ -116,6 +116,18 @@ impl Ring {
         self.key_product_with(digits, key, Some(&self.automorphism_table(galois)), target)
     }
 
+    /// `out += ` what [`key_product_automorphism`](Self::key_product_automorphism) gives over `out`'s limbs.
+    pub fn add_key_product_automorphism(
+        &self,
+        out: (&mut Poly, &mut Poly),
+        digits: &[Poly],
+        key: &[(Poly, Poly)],
+        galois: u64,
+    ) {
+        let map = self.automorphism_table(galois);
+        self.key_product_into(out, digits, key, Some(&map), true);
+    }
+
     fn key_product_with(
         &self,
         digits: &[Poly],
@@ -123,6 +135,20 @@ impl Ring {
         map: Option<&Automorphism>,
         target: Basis,
     ) -> (Poly, Poly) {
+        let stale = || Poly::stale(self.n(), target, Form::Evaluation);
+        let mut out = (stale(), stale());
+        self.key_product_into((&mut out.0, &mut out.1), digits, key, map, false);
+        out
+    }
+
+    fn key_product_into(
+        &self,
+        out: (&mut Poly, &mut Poly),
+        digits: &[Poly],
+        key: &[(Poly, Poly)],
+        map: Option<&Automorphism>,
+        accumulate: bool,
+    ) {
         let count = digits.len();
         assert!(
             (1..=MAX_DIGITS).contains(&count),
@@ -133,23 +159,17 @@ impl Ring {
             "key_product: expected {count} keys, got {}",
             key.len()
         );
-        let mut out = (
-            Poly::stale(self.n(), target, Form::Evaluation),
-            Poly::stale(self.n(), target, Form::Evaluation),
+        assert_eq!(
+            out.0.basis, out.1.basis,
+            "key_product: expected one basis for both sums"
         );
         for (digit, key) in digits.iter().zip(key) {
             for operand in [digit, &key.0, &key.1] {
-                self.check_operand(&out.0, operand, "key_product");
+                self.check_operand(out.0, operand, "key_product");
             }
         }
-        self.backend.key_product(
-            &self.tables,
-            (&mut out.0, &mut out.1),
-            digits,
-            &key[..count],
-            map,
-        );
-        out
+        self.backend
+            .key_product(&self.tables, out, digits, &key[..count], map, accumulate);
     }
 
     /// `round(a / P)` over the limbs not in `drop`, where `P` is the product of those in `drop`: one prime to rescale, the special

@@ -108,3 +108,44 @@ fn weighted_sums_take_weights_from_a_subring() {
         }
     }
 }
+
+#[test]
+fn fused_sums_equal_their_parts() {
+    for log_n in [4, 9] {
+        for ring in rings(log_n, 4) {
+            let (wide, narrow) = (ring.full_basis(), Basis::single(1).with(3));
+            let mut random = Random(77);
+            let start = random.poly(&ring, wide, Form::Evaluation);
+            let a = random.poly(&ring, narrow, Form::Evaluation);
+            for galois in [5, 2 * ring.n() as u64 - 1] {
+                let mut got = start.clone();
+                ring.add_automorphism_assign(&mut got, &a, galois);
+                let mut expected = start.clone();
+                ring.add_to_limbs(&mut expected, &ring.automorphism(&a, galois));
+                assert!(got == expected, "{} {galois}", ring.backend_name());
+
+                let digits = [random.poly(&ring, wide, Form::Evaluation)];
+                let key = [(start.clone(), random.poly(&ring, wide, Form::Evaluation))];
+                let (mut got0, mut got1) = (start.clone(), digits[0].clone());
+                ring.add_key_product_automorphism((&mut got0, &mut got1), &digits, &key, galois);
+                let product = ring.key_product_automorphism(&digits, &key, galois, wide);
+                let (mut expected0, mut expected1) = (start.clone(), digits[0].clone());
+                ring.add_assign(&mut expected0, &product.0);
+                ring.add_assign(&mut expected1, &product.1);
+                assert!(
+                    got0 == expected0 && got1 == expected1,
+                    "{} {galois}",
+                    ring.backend_name()
+                );
+            }
+            let factor = |limb: usize| ring.moduli()[limb].value() - 1 - limb as u64;
+            let mut got = start.clone();
+            ring.add_scaled_to_limbs(&mut got, &a, &factor);
+            let mut scaled = a.clone();
+            ring.mul_scalar_assign(&mut scaled, &factor);
+            let mut expected = start.clone();
+            ring.add_to_limbs(&mut expected, &scaled);
+            assert!(got == expected, "{}", ring.backend_name());
+        }
+    }
+}

@@ -86,6 +86,7 @@ pub(super) fn key_product(
     digits: &[&[u64]],
     keys: &[[&[u64]; 2]],
     map: Option<&Automorphism>,
+    accumulate: bool,
 ) {
     let p = Prime::new(q);
     let unwind = p.factor(splat(q.r2()));
@@ -114,8 +115,13 @@ pub(super) fn key_product(
             low1 = madd_low(low1, digit, key1);
             high1 = madd_high(high1, digit, key1);
         }
-        store(out0, finish(low0, high0));
-        store(out1, finish(low1, high1));
+        let (mut sum0, mut sum1) = (finish(low0, high0), finish(low1, high1));
+        if accumulate {
+            sum0 = reduce(add(load(out0), sum0), p.q);
+            sum1 = reduce(add(load(out1), sum1), p.q);
+        }
+        store(out0, sum0);
+        store(out1, sum1);
     }
 }
 

@@ -84,6 +84,10 @@ impl Kernels for Avx512 {
         with_features!(self, pointwise::scale(q, a, factor))
     }
 
+    fn scale_add(self, q: Modulus, acc: &mut [u64], a: &[u64], factor: u64) {
+        with_features!(self, pointwise::scale_add(q, acc, a, factor))
+    }
+
     fn shift(self, q: Modulus, a: &mut [u64], term: u64) {
         with_features!(self, pointwise::shift(q, a, term))
     }
@@ -96,6 +100,10 @@ impl Kernels for Avx512 {
         with_features!(self, pointwise::automorphism(out, a, map))
     }
 
+    fn automorphism_add(self, q: Modulus, acc: &mut [u64], a: &[u64], map: &Automorphism) {
+        with_features!(self, pointwise::automorphism_add(q, acc, a, map))
+    }
+
     fn key_product(
         self,
         q: Modulus,
@@ -103,8 +111,12 @@ impl Kernels for Avx512 {
         digits: &[&[u64]],
         keys: &[[&[u64]; 2]],
         map: Option<&Automorphism>,
+        accumulate: bool,
     ) {
-        with_features!(self, convert::key_product(q, out, digits, keys, map))
+        with_features!(
+            self,
+            convert::key_product(q, out, digits, keys, map, accumulate)
+        )
     }
 
     fn weighted_sum(

@@ -89,6 +89,16 @@ pub(super) fn scale(q: Modulus, a: &mut [u64], factor: u64) {
     }
 }
 
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(super) fn scale_add(q: Modulus, acc: &mut [u64], a: &[u64], factor: u64) {
+    let p = Prime::new(q);
+    let factor = p.factor(splat(q.to_montgomery(factor)));
+    for (acc, a) in groups_mut(acc).iter_mut().zip(groups(a)) {
+        let sum = super::lanes::add(load(acc), p.mul(load(a), factor));
+        store(acc, reduce(sum, p.q));
+    }
+}
+
 #[target_feature(enable = "avx512f")]
 pub(super) fn shift(q: Modulus, a: &mut [u64], term: u64) {
     let (p, term) = (Prime::new(q), splat(term));
@@ -118,5 +128,17 @@ pub(super) fn automorphism(out: &mut [u64], a: &[u64], map: &Automorphism) {
             out,
             _mm512_permutexvar_epi64(load(shuffle), load(&a[start / out.len()])),
         );
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+pub(super) fn automorphism_add(q: Modulus, acc: &mut [u64], a: &[u64], map: &Automorphism) {
+    let (p, a) = (Prime::new(q), groups(a));
+    for (k, (acc, (start, shuffle))) in groups_mut(acc).iter_mut().zip(map.groups()).enumerate() {
+        if let Some(&ahead) = map.sources().get(k + AHEAD) {
+            prefetch(&a[ahead as usize / LANES]);
+        }
+        let mapped = _mm512_permutexvar_epi64(load(shuffle), load(&a[start / LANES]));
+        store(acc, reduce(super::lanes::add(load(acc), mapped), p.q));
     }
 }
