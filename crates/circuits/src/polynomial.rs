@@ -105,7 +105,7 @@ impl Powers<'_> {
         c: f64,
     ) -> Result<(), CkksError> {
         let factor = (c * acc.scale.0 / value.scale.0).round();
-        if !(factor.abs() < 2f64.powi(120)) {
+        if !factor.is_finite() || factor.abs() >= 2f64.powi(120) {
             return Err(CkksError::TooLarge {
                 operation: "polynomial coefficient",
                 value: c,

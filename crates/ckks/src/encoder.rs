@@ -63,8 +63,7 @@ impl Encoder {
         for (i, z) in w.iter().enumerate() {
             for (at, part) in [(i, z.re), (d + i, z.im)] {
                 let scaled = (part * scale.0).round();
-                // Written so that NaN fails as well.
-                if !(scaled.abs() < LIMIT) {
+                if !scaled.is_finite() || scaled.abs() >= LIMIT {
                     return Err(CkksError::TooLarge {
                         operation: "encode",
                         value: part,

@@ -413,7 +413,7 @@ pub(crate) fn scaled_integer(
     scale: Scale,
 ) -> Result<i128, CkksError> {
     let scaled = (value * scale.0).round();
-    // Written so that NaN fails as well.
+    // False for NaN.
     if scaled.abs() < 2f64.powi(120) {
         return Ok(scaled as i128);
     }
