@@ -180,7 +180,7 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "N", default_value_t = 128)]
     pub context: usize,
     /// Most windows measured.
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", default_value_t = 256)]
     pub windows: usize,
     /// Share by which intervals are widened.
     #[arg(long, value_name = "SHARE", default_value_t = 0.2)]

@@ -21,8 +21,8 @@ pub struct Prediction {
 
 /// The process with its checkpoint, tables of the ring and thread stacks.
 const PROCESS: u64 = 200 << 20;
-/// Rotated copies over the raised modulus that a bootstrap's transforms keep at once.
-const BABY_STEPS: u64 = 16;
+/// Working values over the raised modulus: rotated copies, powers, and what the free list keeps of every size. Measured.
+const WORKING_VALUES: u64 = 56;
 
 /// Predicts the memory of an exchange under a plan made for the graph of its last position.
 pub fn predict(params: &Parameters, graph: &Graph, plan: &Plan, keys: &KeyRequest) -> Prediction {
@@ -40,7 +40,7 @@ pub fn predict(params: &Parameters, graph: &Graph, plan: &Plan, keys: &KeyReques
         .map(|level| ciphertext(u64::from(level.0)))
         .sum();
     let raised = params.ring().moduli().len() as u64;
-    let bootstrap = BABY_STEPS * 2 * raised * limb;
+    let bootstrap = WORKING_VALUES * 2 * raised * limb;
     let scratch = live_values(graph, plan, ciphertext) + bootstrap;
     Prediction {
         weights,
@@ -73,14 +73,16 @@ fn encoded_weights(params: &Parameters, graph: &Graph) -> u64 {
         .sum()
 }
 
-/// Distinct values of every diagonal of a bootstrap's transforms, over the raised modulus.
+/// Distinct values of every diagonal of a bootstrap's transforms to slots, over the raised modulus: at most three stages, whose
+/// matrices have twice as many diagonals as their radix. Those to coefficients are on few limbs.
 fn bootstrap_tables(params: &Parameters, plan: &Plan) -> u64 {
     let limbs = params.ring().moduli().len() as u64;
     plan.bootstrap_sizes()
         .keys()
         .map(|&slots| {
-            let stages = (slots.ilog2() / 5).max(1);
-            let diagonals = u64::from(stages) * (2 << slots.ilog2().div_ceil(stages));
+            let log_slots = slots.ilog2();
+            let stages = log_slots.div_ceil(4).clamp(1, 3);
+            let diagonals = u64::from(stages) * (2 << log_slots.div_ceil(stages));
             diagonals * 2 * slots as u64 * 8 * limbs
         })
         .sum()

@@ -1,0 +1,280 @@
+//! Bad input: a message that names the thing, what was expected, what came and what to do; exit code 1 or 2; no panic.
+
+mod common;
+
+use common::{SMALL, demonstration_copy, failure, names, path};
+use serde_json::Value;
+
+fn generate(more: &[&str]) -> Vec<String> {
+    let begin = ["generate", "--max-new-tokens", "1"];
+    begin
+        .iter()
+        .chain(more)
+        .chain(&SMALL)
+        .map(|&a| a.to_owned())
+        .collect()
+}
+
+fn refused(code: i32, more: &[&str]) -> String {
+    let arguments = generate(more);
+    failure(
+        code,
+        &arguments.iter().map(String::as_str).collect::<Vec<_>>(),
+    )
+}
+
+/// The demonstration model with one file changed.
+fn with_file(name: &str, change: impl Fn(Vec<u8>) -> Vec<u8>) -> String {
+    let model = demonstration_copy();
+    let file = model.path().join(name);
+    let bytes = std::fs::read(&file).expect("the file");
+    std::fs::write(&file, change(bytes)).expect("the changed file");
+    refused(1, &["--prompt", "x", "--model", path(&model)])
+}
+
+/// The demonstration model with one field of its configuration changed.
+fn with_config(field: &str, value: Value) -> String {
+    with_file("config.json", |bytes| {
+        let mut config: Value = serde_json::from_slice(&bytes).expect("a configuration");
+        config[field] = value.clone();
+        config.to_string().into_bytes()
+    })
+}
+
+fn without_file(name: &str) -> String {
+    let model = demonstration_copy();
+    std::fs::remove_file(model.path().join(name)).expect("the file");
+    refused(1, &["--prompt", "x", "--model", path(&model)])
+}
+
+#[test]
+fn missing_files() {
+    let message = refused(1, &["--prompt", "x", "--model", "no/such/folder"]);
+    names(
+        &message,
+        &[
+            "no/such/folder",
+            "hint: --model takes a Hugging Face folder",
+        ],
+    );
+    names(&without_file("config.json"), &["config.json", "hint:"]);
+    names(
+        &without_file("model.safetensors"),
+        &["model.safetensors", "hint:"],
+    );
+    names(
+        &without_file("tokenizer.json"),
+        &["tokenizer.json", "hint:"],
+    );
+    let message = without_file("taciturn.calibration.json");
+    names(
+        &message,
+        &["taciturn.calibration.json", "hint:", "taciturn calibrate"],
+    );
+}
+
+#[test]
+fn truncated_and_hostile_files() {
+    let half = |bytes: Vec<u8>| bytes[..bytes.len() / 2].to_vec();
+    names(
+        &with_file("model.safetensors", half),
+        &["model.safetensors", "expected"],
+    );
+    names(&with_file("config.json", half), &["config.json", "line"]);
+    names(
+        &with_file("tokenizer.json", half),
+        &["tokenizer.json", "expected"],
+    );
+    names(
+        &with_file("taciturn.calibration.json", half),
+        &["taciturn.calibration.json"],
+    );
+    // A header that claims to be longer than any file.
+    let hostile = |mut bytes: Vec<u8>| {
+        bytes[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+        bytes
+    };
+    names(
+        &with_file("model.safetensors", hostile),
+        &["model.safetensors", "expected"],
+    );
+    let deep = |_| vec![b'['; 100_000];
+    names(&with_file("config.json", deep), &["config.json"]);
+}
+
+#[test]
+fn shapes_and_kinds_that_do_not_fit() {
+    let message = with_config("n_embd", 128.into());
+    names(&message, &["tensor `", "expected shape", "got shape"]);
+    let message = with_config("model_type", "mamba".into());
+    names(&message, &["model_type", "expected `gpt2`", "got `mamba`"]);
+    let message = with_config("activation_function", "relu6".into());
+    names(
+        &message,
+        &["activation_function", "expected", "got `relu6`"],
+    );
+    let message = with_config("n_head", 3.into());
+    names(&message, &["n_head", "divisor of n_embd", "got 3"]);
+    let message = with_config("n_layer", Value::from(1u64 << 40));
+    names(&message, &["n_layer", "expected a size"]);
+}
+
+#[test]
+fn a_tokenizer_of_another_model() {
+    let message = with_file("tokenizer.json", |bytes| {
+        let mut tokenizer: Value = serde_json::from_slice(&bytes).expect("a tokenizer");
+        tokenizer["model"]["vocab"]["beyond"] = 5000.into();
+        tokenizer.to_string().into_bytes()
+    });
+    names(
+        &message,
+        &[
+            "tokenizer.json",
+            "below the model's vocab_size 1024",
+            "got id 5000",
+        ],
+    );
+}
+
+#[test]
+fn a_table_of_another_model() {
+    let message = with_file("taciturn.calibration.json", |bytes| {
+        let mut table: Value = serde_json::from_slice(&bytes).expect("a table");
+        table["model_hash"] = "0123".into();
+        table.to_string().into_bytes()
+    });
+    names(
+        &message,
+        &[
+            "calibration table",
+            "expected one for model",
+            "got one for 0123",
+        ],
+    );
+}
+
+#[test]
+fn values_that_leave_their_interval_are_no_text() {
+    // A table that claims narrower ranges than the model has, so that what is decrypted is nonsense.
+    let message = with_file("taciturn.calibration.json", |bytes| {
+        let mut table: Value = serde_json::from_slice(&bytes).expect("a table");
+        let site = &mut table["sites"]["layer1.norm1.variance"];
+        let high = site["max"][0].as_f64().expect("a number");
+        site["min"][0] = (0.9 * high).into();
+        table.to_string().into_bytes()
+    });
+    names(
+        &message,
+        &[
+            "layer1.norm1",
+            "calibrated interval",
+            "expected [",
+            "got [",
+            "hint: recalibrate",
+            "taciturn calibrate",
+        ],
+    );
+}
+
+#[test]
+fn prompts_that_cannot_be_continued() {
+    names(
+        &refused(2, &["--prompt", ""]),
+        &["--prompt", "at least one token", "got none"],
+    );
+    let long = "x = 1\n".repeat(200);
+    let message = refused(2, &["--prompt", &long]);
+    names(
+        &message,
+        &[
+            "--prompt: expected at most",
+            "128 tokens in all",
+            "got ",
+            "shorten",
+        ],
+    );
+    names(&failure(2, &["generate"]), &["--prompt"]);
+}
+
+#[test]
+fn parameters_that_do_not_exist_or_protect_nothing() {
+    let message = failure(2, &["generate", "--prompt", "x", "--params", "n99"]);
+    names(&message, &["--params", "'n99'", "expected one of n16-128"]);
+    let message = failure(
+        2,
+        &["generate", "--prompt", "x", "--params", "insecure-n13"],
+    );
+    names(&message, &["--params", "insecure-n13", "--allow-insecure"]);
+}
+
+#[test]
+fn numbers_out_of_range() {
+    let zero = failure(2, &["generate", "--prompt", "x", "--max-new-tokens", "0"]);
+    names(&zero, &["--max-new-tokens"]);
+    for (flag, value) in [
+        ("--temperature", "-1"),
+        ("--temperature", "NaN"),
+        ("--top-p", "0"),
+        ("--top-p", "1.5"),
+    ] {
+        let message = refused(2, &["--prompt", "x", flag, value]);
+        names(&message, &[flag.trim_start_matches('-'), "expected", "got"]);
+    }
+    names(&failure(2, &["doctor", "--threads", "0"]), &["--threads"]);
+    let message = failure(2, &["plan", "--context", "4000"]);
+    names(&message, &["--context", "expected 2 to 128", "got 4000"]);
+    let bench = [
+        "bench",
+        "bootstrap",
+        "--params",
+        "insecure-n11",
+        "--allow-insecure",
+    ];
+    let message = failure(2, &[&bench[..], &["--slots", "15"]].concat());
+    names(&message, &["--slots", "at most 10", "got 15"]);
+    let message = failure(2, &[&bench[..], &["--level", "40"]].concat());
+    names(&message, &["--level", "at most 16", "got 40"]);
+}
+
+#[test]
+fn too_little_memory_is_found_before_the_work() {
+    let start = std::time::Instant::now();
+    let message = failure(
+        1,
+        &["generate", "--prompt", "x", "--memory-limit", "1000000000"],
+    );
+    names(
+        &message,
+        &[
+            "memory: the plan needs",
+            "--memory-limit",
+            "1.0 GB",
+            "(1000000000 bytes)",
+        ],
+    );
+    // Nothing was made: keys alone would take longer.
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+    let output = common::taciturn(&["plan", "--context", "16", "--memory-limit", "1000000000"]);
+    assert_eq!(output.status.code(), Some(1));
+    names(
+        &common::stderr(&output),
+        &["memory: the plan needs", "--memory-limit"],
+    );
+}
+
+#[test]
+fn texts_that_cannot_be_read() {
+    let message = failure(1, &["eval", "--mode", "clear", "--text", "no/such.txt"]);
+    names(
+        &message,
+        &["--text no/such.txt", "expected a readable UTF-8 file"],
+    );
+    let model = demonstration_copy();
+    let text = model.path().join("short.txt");
+    std::fs::write(&text, "x").expect("a text");
+    let text = text.to_str().expect("a path in UTF-8");
+    let message = failure(2, &["eval", "--mode", "clear", "--text", text]);
+    names(&message, &["at least two tokens", "got 1"]);
+    let message = failure(1, &["calibrate", "--model", path(&model), "--text", text]);
+    names(&message, &["expected at least two windows", "got 1 tokens"]);
+}

@@ -1,0 +1,179 @@
+//! The fields that other tools rely on.
+
+mod common;
+
+use common::{SMALL, json, models, names, taciturn};
+use serde_json::Value;
+
+fn positive(report: &Value, fields: &[&str]) {
+    for field in fields {
+        let value = report[field].as_f64();
+        assert!(value.is_some_and(|v| v > 0.0), "{field} in {report}");
+    }
+}
+
+#[test]
+fn a_plan_adds_up() {
+    let report = json(&[&["plan", "--context", "16", "--json"][..], &SMALL].concat());
+    positive(&report, &["bootstraps", "seconds", "setup_seconds", "keys"]);
+    positive(
+        &report["memory_bytes"],
+        &["weights", "keys", "cache", "scratch", "peak"],
+    );
+    let modules = report["modules"].as_array().expect("modules");
+    let sum = |field: &str| {
+        modules
+            .iter()
+            .map(|m| m[field].as_f64().expect("a number"))
+            .sum::<f64>()
+    };
+    assert_eq!(
+        sum("bootstraps"),
+        report["bootstraps"].as_f64().expect("a number")
+    );
+    assert!((sum("seconds") - report["seconds"].as_f64().expect("seconds")).abs() < 1e-3);
+    assert!(
+        modules
+            .iter()
+            .any(|module| module["name"] == "layer0.attention")
+    );
+    assert!(
+        modules
+            .iter()
+            .all(|m| m["level_in"].is_u64() && m["level_out"].is_u64())
+    );
+}
+
+#[test]
+fn a_plan_of_the_built_in_costs_is_always_the_same() {
+    let home = tempfile::TempDir::new().expect("a temporary folder");
+    let hash = || {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_taciturn"))
+            .args(["plan", "--context", "16", "--json", "--threads", "2"])
+            .env("XDG_CACHE_HOME", home.path())
+            .output()
+            .expect("the binary runs");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        assert_eq!(report["costs"], "built-in");
+        report["hash"].clone()
+    };
+    assert_eq!(hash(), hash());
+}
+
+#[test]
+fn primitives_and_bootstraps_are_measured() {
+    let small = [
+        "--params",
+        "insecure-n11",
+        "--allow-insecure",
+        "--json",
+        "--threads",
+        "1",
+    ];
+    let report = json(&[&["bench", "primitives"][..], &small].concat());
+    positive(
+        &report,
+        &[
+            "threads",
+            "limbs_q",
+            "limbs_p",
+            "log_qp",
+            "ntt_ms",
+            "intt_ms",
+            "level_bits",
+        ],
+    );
+    assert_eq!(report["threads"], 1);
+    assert!(report["backend"].is_string());
+    let levels = report["levels"].as_array().expect("levels");
+    let of: Vec<u64> = levels.iter().filter_map(|l| l["level"].as_u64()).collect();
+    assert_eq!(of, [1, 4, 7, 10, 13, 16]);
+    for level in levels {
+        positive(
+            level,
+            &[
+                "rotate_ms",
+                "hoisted_rotate_ms",
+                "product_rescale_ms",
+                "plain_product_ms",
+                "encode_ms",
+            ],
+        );
+    }
+    let report = json(
+        &[
+            &["bench", "bootstrap", "--slots", "4", "--runs", "1"][..],
+            &small,
+        ]
+        .concat(),
+    );
+    positive(
+        &report,
+        &[
+            "bootstrap_ms",
+            "output_level",
+            "bits_min",
+            "bits_mean",
+            "key_bytes",
+            "log_qp",
+            "peak_rss_bytes",
+        ],
+    );
+    assert_eq!(report["log_slots"], 4);
+    assert!(report["bits_mean"].as_f64() >= Some(16.0), "{report}");
+}
+
+#[test]
+fn the_doctor_says_what_will_run() {
+    let report = json(&["doctor", "--json"]);
+    positive(&report, &["threads"]);
+    positive(&report["memory_bytes"], &["total", "available"]);
+    let sets = report["params"].as_array().expect("parameter sets");
+    let default = sets
+        .iter()
+        .find(|set| set["name"] == "n16-128")
+        .expect("the default set");
+    assert_eq!(default["security_bits"], 128);
+    assert!(
+        default["demonstration_bytes"].as_u64() > Some(1 << 30),
+        "{default}"
+    );
+    let output = taciturn(&["doctor"]);
+    names(
+        &String::from_utf8_lossy(&output.stdout),
+        &["arithmetic", "memory", "n16-128"],
+    );
+}
+
+#[test]
+fn calibration_writes_the_table_that_generation_reads() {
+    let model = common::demonstration_copy();
+    std::fs::remove_file(model.path().join("taciturn.calibration.json")).expect("the table");
+    let text = models().join("calibration.txt");
+    let report = json(&[
+        "calibrate",
+        "--model",
+        common::path(&model),
+        "--text",
+        text.to_str().expect("a path in UTF-8"),
+        "--context",
+        "16",
+        "--windows",
+        "40",
+        "--json",
+    ]);
+    assert_eq!(report["context"], 16);
+    positive(&report, &["sites", "bounds", "tokens"]);
+    let plan = [
+        &[
+            "plan",
+            "--model",
+            common::path(&model),
+            "--context",
+            "16",
+            "--json",
+        ][..],
+        &SMALL,
+    ];
+    assert!(json(&plan.concat())["bootstraps"].as_u64() > Some(0));
+}
