@@ -1,0 +1,61 @@
+//! Bootstrapping at the real, 128-bit parameters: all slots, and 1,024 of them.
+
+mod common;
+
+use common::{Client, precision, uniform};
+use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
+use taciturn_ckks::{Complex64, KeyRequest, Level};
+
+/// Bits of the worst and the mean error that are asked for: on uniform values, and (worst only) on a constant and on one-hot vectors.
+const UNIFORM: (f64, f64) = (15.0, 18.0);
+const SPECIAL: f64 = 13.0;
+
+#[test]
+fn refreshes_all_slots_and_sparse_ones_at_128_bits() {
+    let mut client = Client::new("n16-128");
+    assert_eq!(client.params.security_bits(), 128);
+    // 11 levels beyond those that the next bootstrap takes.
+    for (log_slots, target) in [(15, 14), (10, 13)] {
+        let shape = BootstrapShape {
+            log_slots,
+            bound: 1.0,
+            complex: false,
+        };
+        let bootstrapper = Bootstrapper::new(&client.encoder, shape).unwrap();
+        let mut request = KeyRequest::default();
+        bootstrapper.request_keys(Level(target), &mut request);
+        let ev = client.evaluator(&request);
+        let d = 1usize << log_slots;
+        let real = |values: Vec<f64>| {
+            values
+                .into_iter()
+                .map(|v| Complex64::new(v, 0.0))
+                .collect::<Vec<_>>()
+        };
+        let mut one_hot = vec![0.0; d];
+        one_hot[d / 3] = 1.0;
+        let inputs = [
+            ("uniform", uniform(5, d)),
+            ("constant", vec![0.9; d]),
+            ("one-hot", one_hot),
+        ];
+        for (name, values) in inputs {
+            let values = real(values);
+            let ct = client.encrypt(&values, Level(slots_to_coeffs_levels(log_slots)));
+            let out = bootstrapper
+                .bootstrap(&client.encoder, &ev, &ct, Level(target))
+                .unwrap();
+            assert_eq!(client.params.level_of(out.basis()), Some(Level(target)));
+            let (worst, mean) = precision(&client.decrypt(&out, d), &values);
+            let good = if name == "uniform" {
+                worst >= UNIFORM.0 && mean >= UNIFORM.1
+            } else {
+                worst >= SPECIAL
+            };
+            assert!(
+                good,
+                "2^{log_slots} slots, {name}: {worst:.1} worst, {mean:.1} mean bits"
+            );
+        }
+    }
+}
