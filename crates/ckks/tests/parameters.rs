@@ -1,0 +1,135 @@
+//! Parameter sets: what builds, what does not, and what the encoder keeps.
+
+use proptest::prelude::*;
+use taciturn_ckks::{
+    CkksError, Complex64, Encoder, GadgetName, Level, Parameters, ParametersLiteral, bound_bits,
+    named, names,
+};
+
+fn literal() -> ParametersLiteral {
+    *named("n16-128").unwrap().literal()
+}
+
+#[test]
+fn the_default_set_is_within_its_bounds() {
+    let params = named(names().next().unwrap()).unwrap();
+    assert_eq!((params.name(), params.security_bits()), ("n16-128", 128));
+    assert!(
+        (params.log_qp() - 1690.0).abs() < 0.1,
+        "{}",
+        params.log_qp()
+    );
+    for name in [
+        GadgetName::Bootstrap,
+        GadgetName::Model,
+        GadgetName::Encapsulate,
+        GadgetName::Decapsulate,
+    ] {
+        let gadget = params.gadget(name);
+        let bits = params.bits(gadget.limbs.union(gadget.special));
+        assert!(
+            bits <= bound_bits(16, gadget.encrypted_under).unwrap(),
+            "{name:?}: {bits}"
+        );
+        let covered = gadget
+            .digits
+            .iter()
+            .fold(taciturn_ring::Basis::EMPTY, |all, d| all.union(*d));
+        assert_eq!(covered, gadget.limbs, "{name:?}");
+    }
+    for level in 0..=params.max_level().0 {
+        let deviation = params.scale(Level(level)).log2() - 40.0;
+        assert!(deviation.abs() < 1e-3, "level {level}: 2^{deviation} off");
+    }
+}
+
+#[test]
+fn a_set_beyond_the_bound_cannot_be_built() {
+    let cases = [
+        ParametersLiteral {
+            levels: 18,
+            ..literal()
+        },
+        ParametersLiteral {
+            bootstrap_special_limbs: 11,
+            ..literal()
+        },
+        ParametersLiteral {
+            log_n: 15,
+            ..literal()
+        },
+        ParametersLiteral {
+            sparse_weight: 16,
+            ..literal()
+        },
+        ParametersLiteral {
+            base_bits: 51,
+            ..literal()
+        },
+        ParametersLiteral {
+            insecure: true,
+            ..literal()
+        },
+    ];
+    for (i, case) in cases.into_iter().enumerate() {
+        let result = Parameters::new("test", case);
+        assert!(
+            matches!(result, Err(CkksError::Parameters { .. })),
+            "case {i} was built"
+        );
+    }
+    assert!(matches!(
+        named("n15"),
+        Err(CkksError::UnknownParameters { .. })
+    ));
+}
+
+#[test]
+fn impossible_encodings_are_errors() {
+    let params = named("insecure-n11").unwrap();
+    let encoder = Encoder::new(&params);
+    let (scale, basis) = (params.scale(Level(1)), params.level_basis(Level(1)));
+    for values in [vec![], vec![Complex64::ONE; 3], vec![Complex64::ONE; 2048]] {
+        assert!(matches!(
+            encoder.encode(&values, scale, basis),
+            Err(CkksError::Mismatch { .. })
+        ));
+    }
+    for value in [f64::NAN, f64::INFINITY, 1e9] {
+        let values = [Complex64::new(value, 0.0)];
+        assert!(
+            matches!(
+                encoder.encode(&values, scale, basis),
+                Err(CkksError::TooLarge { .. })
+            ),
+            "{value}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn encoding_keeps_values(log_d in 0u32..=10, seed in any::<u64>(), limbs in 0usize..3) {
+        let params = named("insecure-n11").unwrap();
+        let encoder = Encoder::new(&params);
+        let mut x = seed;
+        let mut next = || {
+            x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (x >> 11) as f64 / (1u64 << 50) as f64 - 4.0
+        };
+        let values: Vec<_> = (0..1 << log_d).map(|_| Complex64::new(next(), next())).collect();
+        let level = Level(limbs);
+        let plaintext = encoder.encode(&values, params.scale(level), params.level_basis(level)).unwrap();
+        let back = encoder.decode(&plaintext, values.len()).unwrap();
+        for (a, b) in values.iter().zip(&back) {
+            prop_assert!((a - b).norm() < 1e-9);
+        }
+        // A shorter vector stands for its repetition.
+        let full = encoder.decode(&plaintext, params.slots()).unwrap();
+        for (i, z) in full.iter().enumerate() {
+            prop_assert!((z - values[i % values.len()]).norm() < 1e-9);
+        }
+    }
+}
