@@ -1,5 +1,7 @@
 //! Memory that a plan will take, before any of it is taken.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use taciturn_ckks::{KeyRequest, Parameters};
 use taciturn_graph::{Graph, Op, Plan};
@@ -19,8 +21,8 @@ pub struct Prediction {
     pub peak: u64,
 }
 
-/// The process with its checkpoint, tables of the ring and thread stacks.
-const PROCESS: u64 = 200 << 20;
+/// The process with its checkpoint, permutations of the ring and thread stacks. Measured.
+const PROCESS: u64 = 400 << 20;
 /// Working values over the raised modulus: rotated copies, powers, and what the free list keeps of every size. Measured.
 const WORKING_VALUES: u64 = 56;
 
@@ -29,7 +31,7 @@ pub fn predict(params: &Parameters, graph: &Graph, plan: &Plan, keys: &KeyReques
     let limb = params.ring().n() as u64 * 8;
     let ciphertext = |level: u64| 2 * (level + 1) * limb;
     let keys = keys.resident_bytes(params) as u64;
-    let weights = encoded_weights(params, graph) + bootstrap_tables(params, plan);
+    let weights = encoded_weights(params, graph) + bootstrap_tables(params, graph, plan);
     let cache = graph
         .outputs()
         .iter()
@@ -74,16 +76,26 @@ fn encoded_weights(params: &Parameters, graph: &Graph) -> u64 {
 }
 
 /// Distinct values of every diagonal of a bootstrap's transforms to slots, over the raised modulus: at most three stages, whose
-/// matrices have twice as many diagonals as their radix. Those to coefficients are on few limbs.
-fn bootstrap_tables(params: &Parameters, plan: &Plan) -> u64 {
+/// matrices have twice as many diagonals as their radix. Those to coefficients are on few limbs. A machine keeps tables for every
+/// size and bound.
+fn bootstrap_tables(params: &Parameters, graph: &Graph, plan: &Plan) -> u64 {
     let limbs = params.ring().moduli().len() as u64;
-    plan.bootstrap_sizes()
-        .keys()
-        .map(|&slots| {
+    let shapes: BTreeSet<(usize, u64)> = graph
+        .nodes()
+        .iter()
+        .filter_map(|node| {
+            let slots = plan.node(&node.name).ok()?.bootstrap?.slots;
+            Some((slots, node.bound?.to_bits()))
+        })
+        .collect();
+    shapes
+        .into_iter()
+        .map(|(slots, _)| {
             let log_slots = slots.ilog2();
             let stages = log_slots.div_ceil(4).clamp(1, 3);
             let diagonals = u64::from(stages) * (2 << log_slots.div_ceil(stages));
-            diagonals * 2 * slots as u64 * 8 * limbs
+            // Buffers are rounded up to powers of two.
+            diagonals * (2 * slots as u64 * 8 * limbs).next_power_of_two()
         })
         .sum()
 }
