@@ -95,23 +95,32 @@ impl EvaluationKey {
         limbs: Basis,
         halves: Vec<([u8; 32], Poly)>,
     ) -> Result<Self, CkksError> {
+        let basis = limbs.union(params.gadget(id.gadget).special);
+        let expand = |(seed, b): ([u8; 32], Poly)| (seed, (b, params.ring().uniform(&seed, basis)));
+        Self::from_digits(params, id, limbs, halves.into_iter().map(expand))
+    }
+
+    /// Puts a key together from both halves of every digit, the second being what the seed expands to.
+    pub fn from_digits(
+        params: &Parameters,
+        id: KeyId,
+        limbs: Basis,
+        digits: impl IntoIterator<Item = ([u8; 32], (Poly, Poly))>,
+    ) -> Result<Self, CkksError> {
         let gadget = params.gadget(id.gadget);
         let basis = limbs.union(gadget.special);
         let expected = used_digits(gadget, limbs).count();
-        if !limbs.is_subset(gadget.limbs)
-            || halves.len() != expected
-            || halves.iter().any(|(_, b)| b.basis() != basis)
-        {
+        let (seeds, digits): (Vec<_>, Vec<(Poly, Poly)>) = digits.into_iter().unzip();
+        let covered = digits
+            .iter()
+            .all(|(b, a)| b.basis() == basis && a.basis() == basis);
+        if !limbs.is_subset(gadget.limbs) || digits.len() != expected || !covered {
             return Err(CkksError::Mismatch {
                 operation: "evaluation key",
                 expected: format!("{expected} digits over {} limbs", basis.len()),
-                got: format!("{} digits", halves.len()),
+                got: format!("{} digits", digits.len()),
             });
         }
-        let (seeds, digits) = halves
-            .into_iter()
-            .map(|(seed, b)| (seed, (b, params.ring().uniform(&seed, basis))))
-            .unzip();
         Ok(Self {
             id,
             limbs,

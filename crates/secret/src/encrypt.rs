@@ -95,7 +95,8 @@ impl<'a> SecretEncryptor<'a> {
         let basis = plaintext.poly.basis();
         check_basis(basis, Basis::range(0..self.params.limb_counts().0))?;
         let seed = randomness.public_seed();
-        let mut c0 = encrypt_zero(self.params, self.secret, &seed, basis, randomness);
+        let c1 = self.params.ring().uniform(&seed, basis);
+        let mut c0 = encrypt_zero(self.params, self.secret, &c1, randomness);
         self.params.ring().add_assign(&mut c0, &plaintext.poly);
         Ok(SeededCiphertext {
             c0,

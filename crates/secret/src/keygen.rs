@@ -31,11 +31,10 @@ impl<'a> KeyGenerator<'a> {
     pub fn public_key(&mut self, randomness: &mut Randomness) -> PublicKey {
         let basis = self.params.level_basis(self.params.max_level());
         let seed = randomness.public_seed();
-        let b = encrypt_zero(self.params, self.secret, &seed, basis, randomness);
-        PublicKey {
-            b,
-            a: self.params.ring().uniform(&seed, basis),
-        }
+        let a = self.params.ring().uniform(&seed, basis);
+        let b = encrypt_zero(self.params, self.secret, &a, randomness);
+        PublicKey { b, a }
+    }
     }
 
     /// Every key that is asked for; `progress` hears how many of how many are done.
@@ -84,13 +83,13 @@ impl<'a> KeyGenerator<'a> {
                 self.secret,
             ),
         };
-        let halves = switching_key(params, gadget, limbs, &from, under, randomness);
+        let digits = switching_key(params, gadget, limbs, &from, under, randomness);
         wipe(&mut from);
-        EvaluationKey::from_halves(params, id, limbs, halves)
+        EvaluationKey::from_digits(params, id, limbs, digits)
     }
 }
 
-/// For each digit that meets `limbs`: a seed and b = -a s + e + P g_j s'.
+/// For each digit that meets `limbs`: a seed, b = -a s + e + P g_j s', and the a that the seed expands to.
 fn switching_key(
     params: &Parameters,
     gadget: &Gadget,
@@ -98,10 +97,10 @@ fn switching_key(
     from: &Poly,
     under: &SecretKey,
     randomness: &mut Randomness,
-) -> Vec<([u8; 32], Poly)> {
+) -> Vec<([u8; 32], (Poly, Poly))> {
     let ring = params.ring();
     let basis = limbs.union(gadget.special);
-    let mut halves = Vec::new();
+    let mut digits = Vec::new();
     for digit in gadget
         .digits
         .iter()
@@ -109,7 +108,8 @@ fn switching_key(
         .take_while(|d| !d.is_empty())
     {
         let seed = randomness.public_seed();
-        let mut b = encrypt_zero(params, under, &seed, basis, randomness);
+        let a = ring.uniform(&seed, basis);
+        let mut b = encrypt_zero(params, under, &a, randomness);
         let mut message = ring.restrict(from, digit);
         ring.mul_scalar_assign(&mut message, &|limb| {
             let q = ring.moduli()[limb];
@@ -120,22 +120,20 @@ fn switching_key(
         });
         ring.add_to_limbs(&mut b, &message);
         wipe(&mut message);
-        halves.push((seed, b));
+        digits.push((seed, (b, a)));
     }
-    halves
+    digits
 }
 
-/// -a s + e, for the `a` that the seed expands to.
+/// -a s + e.
 pub(crate) fn encrypt_zero(
     params: &Parameters,
     under: &SecretKey,
-    seed: &[u8; 32],
-    basis: Basis,
+    a: &Poly,
     randomness: &mut Randomness,
 ) -> Poly {
     let ring = params.ring();
-    let mut b = ring.uniform(seed, basis);
-    ring.mul_assign(&mut b, under.poly());
+    let mut b = ring.mul_new(a, under.poly());
     ring.neg_assign(&mut b);
     add_error(params, &mut b, randomness);
     b

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use taciturn_ckks::{
-    Ciphertext, Complex64, Encoder, GadgetName, KeyId, KeyRequest, Level, Parameters, Plaintext,
-    named,
+    Ciphertext, Complex64, Encoder, EvaluationKey, GadgetName, KeyId, KeyRequest, Level,
+    Parameters, Plaintext, named,
 };
 use taciturn_ring::Basis;
 use taciturn_secret::{
@@ -173,4 +173,26 @@ fn the_ephemeral_secrets_key_stays_within_its_bound() {
         .evaluation_key(id, f.params.level_basis(Level(9)), &mut f.randomness)
         .unwrap();
     assert_eq!(key.limbs, Basis::single(0));
+}
+
+#[test]
+fn a_key_is_restored_from_its_seeds_and_one_half() {
+    let mut f = Fixture::new();
+    let id = KeyId {
+        gadget: GadgetName::Model,
+        galois: 5,
+    };
+    let limbs = f.params.level_basis(Level(8));
+    let key = KeyGenerator::new(&f.params, &f.secret)
+        .evaluation_key(id, limbs, &mut f.randomness)
+        .unwrap();
+    let halves = key
+        .seeds
+        .iter()
+        .copied()
+        .zip(key.digits.iter().map(|(b, _)| b.clone()))
+        .collect();
+    let restored = EvaluationKey::from_halves(&f.params, id, limbs, halves).unwrap();
+    assert!(restored.digits == key.digits);
+    assert!(EvaluationKey::from_halves(&f.params, id, limbs, Vec::new()).is_err());
 }
