@@ -35,7 +35,6 @@ impl<'a> KeyGenerator<'a> {
         let b = encrypt_zero(self.params, self.secret, &a, randomness);
         PublicKey { b, a }
     }
-    }
 
     /// Every key that is asked for; `progress` hears how many of how many are done.
     pub fn evaluation_keys(
