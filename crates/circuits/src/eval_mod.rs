@@ -12,7 +12,8 @@ use taciturn_ckks::{Ciphertext, CkksError, Complex64, Evaluator, Scale};
 
 use crate::polynomial::{depth_of_degree, evaluate_chebyshev};
 
-/// Bound on |I|: with an ephemeral secret of weight 32, |I| > 16 has probability below 2^-138 over 2^16 coefficients.
+/// Bound on |I|. With an ephemeral secret of weight 32, I is a sum of 33 uniforms on [-1/2, 1/2], rounded: never above 16; even |I| = 16 has
+/// probability 2^-138.6 over 2^16 coefficients (docs/parameters.md derives it).
 pub(crate) const INTEGER_BOUND: f64 = 16.0;
 /// Double-angle steps.
 const DOUBLE_ANGLES: u32 = 3;
