@@ -32,7 +32,7 @@ pub struct Costs {
     pub keygen_ms_per_mib: f64,
 }
 
-/// Measured on the reference machine: n16-128, two threads, AVX-512.
+/// Measured on the reference machine (n16-128, two threads, AVX-512) by `taciturn plan --measure`, which leaves it in the cache folder.
 const REFERENCE: &str = include_str!("costs/n16-128-avx512-2.json");
 const REFERENCE_THREADS: f64 = 2.0;
 const REFERENCE_LOG_N: i32 = 16;

@@ -4,11 +4,14 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use taciturn_ckks::{Complex64, Evaluator, GadgetName, KeyId, KeyRequest, Level, Parameters};
+use taciturn_ckks::{
+    CkksError, Complex64, Evaluator, GadgetName, KeyId, KeyRequest, Level, Parameters,
+};
 use taciturn_graph::LevelCost;
 use taciturn_ring::Basis;
 
-use super::{keys::Client, timing::median_ms};
+use super::keys::Client;
+use super::timing::{median, sorted_ms};
 use crate::args::PrimitivesArgs;
 use crate::setup::parameters;
 use crate::system;
@@ -111,12 +114,13 @@ pub fn key_request(params: &Parameters) -> KeyRequest {
     request
 }
 
-/// Milliseconds of the planner's operations at one level.
+/// Milliseconds of the planner's operations at one level: of `runs` times, sorted, those that `pick` takes.
 pub fn level_cost(
     client: &mut Client,
     evaluator: &Evaluator,
     level: Level,
     runs: usize,
+    pick: fn(&[f64]) -> f64,
 ) -> Result<LevelCost> {
     let params = client.params.clone();
     let integers = client
@@ -126,38 +130,31 @@ pub fn level_cost(
     let basis = ct.basis();
     let plaintext = client.encoder.to_plaintext(&integers, basis);
     let product = evaluator.mul_plain(&ct, &plaintext)?;
-    let low = level.0 == 0;
+    let mut sum = ct.clone();
+    let timed = |f: &mut dyn FnMut() -> Result<(), CkksError>| -> Result<f64> {
+        Ok(pick(&sorted_ms(runs, f)?))
+    };
     Ok(LevelCost {
-        rotate_ms: median_ms(runs, || evaluator.rotate(&ct, 1).map(drop))?,
-        hoisted_rotate_ms: median_ms(runs.div_ceil(2), || {
-            evaluator.rotate_many(&ct, &STEPS).map(drop)
-        })? / STEPS.len() as f64,
-        product_rescale_ms: match low {
-            true => 0.0,
-            false => median_ms(runs, || {
-                evaluator
-                    .relinearize_rescale(&evaluator.mul(&ct, &ct)?)
-                    .map(drop)
-            })?,
-        },
-        plain_product_ms: median_ms(runs, || evaluator.mul_plain(&ct, &plaintext).map(drop))?,
-        rescale_ms: match low {
-            true => 0.0,
-            false => median_ms(runs, || evaluator.rescale(&product).map(drop))?,
-        },
-        add_ms: {
-            let mut sum = ct.clone();
-            median_ms(runs, || evaluator.add_assign(&mut sum, &ct))?
-        },
-        encode_ms: median_ms(runs, || {
+        rotate_ms: timed(&mut || evaluator.rotate(&ct, 1).map(drop))?,
+        hoisted_rotate_ms: timed(&mut || evaluator.rotate_many(&ct, &STEPS).map(drop))?
+            / STEPS.len() as f64,
+        product_rescale_ms: timed(&mut || {
+            evaluator
+                .relinearize_rescale(&evaluator.mul(&ct, &ct)?)
+                .map(drop)
+        })?,
+        plain_product_ms: timed(&mut || evaluator.mul_plain(&ct, &plaintext).map(drop))?,
+        rescale_ms: timed(&mut || evaluator.rescale(&product).map(drop))?,
+        add_ms: timed(&mut || evaluator.add_assign(&mut sum, &ct))?,
+        encode_ms: timed(&mut || {
             client.encoder.to_plaintext(&integers, basis);
-            Ok::<_, anyhow::Error>(())
+            Ok(())
         })?,
     })
 }
 
 fn level_report(client: &mut Client, evaluator: &Evaluator, level: Level) -> Result<LevelReport> {
-    let cost = level_cost(client, evaluator, level, RUNS)?;
+    let cost = level_cost(client, evaluator, level, RUNS, median)?;
     let params = client.params.clone();
     let values = sample(&params);
     let (scale, basis) = (params.scale(level), params.level_basis(level));
@@ -168,7 +165,9 @@ fn level_report(client: &mut Client, evaluator: &Evaluator, level: Level) -> Res
         hoisted_rotate_ms: cost.hoisted_rotate_ms,
         product_rescale_ms: cost.product_rescale_ms,
         plain_product_ms: cost.plain_product_ms,
-        encode_ms: median_ms(5, || client.encoder.encode(&values, scale, basis).map(drop))?,
+        encode_ms: median(&sorted_ms(5, || {
+            client.encoder.encode(&values, scale, basis).map(drop)
+        })?),
     })
 }
 
@@ -189,7 +188,7 @@ fn transforms(params: &Parameters) -> Result<(f64, f64)> {
             times.push(start.elapsed().as_secs_f64() * 1e3);
         }
         times.sort_by(f64::total_cmp);
-        times[TRANSFORM_RUNS / 2]
+        median(&times)
     };
     Ok((
         timed(&poly, &|poly| ring.ntt(poly)),

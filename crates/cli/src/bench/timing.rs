@@ -15,7 +15,12 @@ pub fn sorted_ms<E>(runs: usize, mut f: impl FnMut() -> Result<(), E>) -> Result
     Ok(times)
 }
 
-/// The median of [`sorted_ms`].
-pub fn median_ms<E>(runs: usize, f: impl FnMut() -> Result<(), E>) -> Result<f64, E> {
-    Ok(sorted_ms(runs, f)?[runs / 2])
+/// The middle of sorted times.
+pub fn median(times: &[f64]) -> f64 {
+    times[times.len() / 2]
+}
+
+/// The least of sorted times: the one that other work on the machine disturbed least.
+pub fn shortest(times: &[f64]) -> f64 {
+    times[0]
 }
