@@ -1,11 +1,15 @@
-//! Measures a checkpoint and writes its calibration table beside it:
+//! Measures a checkpoint and writes its calibration table, bounds included, beside it:
 //! `calibrate FOLDER TEXT [CONTEXT [WINDOWS [SQUARINGS [OTHER TEXT]]]]`. The other text shows how far unseen text leaves the table.
 
 use std::path::Path;
 
 use taciturn_models::{
-    CalibrationOptions, Checkpoint, TextTokenizer, calibrate, overshoot, save_calibration,
+    CalibrationOptions, Checkpoint, TextTokenizer, calibrate, measure_bounds, overshoot,
+    save_calibration,
 };
+
+/// Windows on which the approximated step is simulated.
+const SIMULATED_WINDOWS: usize = 64;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,11 +31,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = Path::new(folder);
     let checkpoint = Checkpoint::load(folder)?;
     let tokenizer = TextTokenizer::load(folder, &checkpoint.config)?;
-    let calibration = calibrate(
-        &checkpoint,
-        &tokenizer.encode(&std::fs::read_to_string(text)?)?,
-        &options,
-    )?;
+    let tokens = tokenizer.encode(&std::fs::read_to_string(text)?)?;
+    let mut calibration = calibrate(&checkpoint, &tokens, &options)?;
+    measure_bounds(&checkpoint, &mut calibration, &tokens, SIMULATED_WINDOWS)?;
     save_calibration(folder, &calibration)?;
     for (name, range) in &calibration.sites {
         let heads: Vec<String> = (range.min.iter().zip(&range.max))

@@ -15,6 +15,15 @@ const SLOTS: usize = 1 << 15;
 /// Share by which magnitudes are widened.
 const MARGIN: f64 = 0.5;
 
+/// Under which name the table holds the bound of a node: numbered members of one value (its groups or blocks) share one, because how
+/// many there are follows the number of slots.
+pub(crate) fn bound_name(node: &str) -> &str {
+    match node.rsplit_once('.') {
+        Some((value, member)) if member.bytes().all(|b| b.is_ascii_digit()) => value,
+        _ => node,
+    }
+}
+
 /// Simulates the step, approximations included, on windows of sample text, and puts the magnitude of every value into the table.
 ///
 /// Fails where a value leaves its calibrated interval: the table is then not good for this text.
@@ -35,7 +44,7 @@ pub fn measure_bounds(
         .collect::<Result<_, _>>()?;
     let mut bounds = BTreeMap::new();
     for (name, magnitude) in measured.into_iter().flatten() {
-        let bound: &mut f64 = bounds.entry(name).or_default();
+        let bound: &mut f64 = bounds.entry(bound_name(&name).to_owned()).or_default();
         *bound = bound.max((1.0 + MARGIN) * magnitude);
     }
     // A value that is always zero (a bias of zeros added to zeros) needs no refresh, and a bound of zero would be none.

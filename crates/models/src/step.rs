@@ -9,6 +9,7 @@ use taciturn_graph::{
     NormSpec, Op, Placement, Plain, PlainId, Plan, Rest,
 };
 
+use crate::bounds::bound_name;
 use crate::calibrate::beta_name;
 use crate::checkpoint::{Checkpoint, LinearWeights};
 use crate::clear::ClearModel;
@@ -222,7 +223,10 @@ impl StepModel {
         let bounds: Vec<(String, f64)> = (graph.nodes().iter())
             // What sits between the entries of a spaced value is no part of the measurement.
             .filter(|node| node.layout.rest() != Some(Rest::Garbage))
-            .filter_map(|node| Some((node.name.clone(), *self.bounds.get(&node.name)?)))
+            .filter_map(|node| {
+                let bound = self.bounds.get(bound_name(&node.name))?;
+                Some((node.name.clone(), *bound))
+            })
             .collect();
         graph.set_bounds(bounds.iter().map(|(name, bound)| (name.as_str(), *bound)));
         Ok(graph)
