@@ -188,7 +188,7 @@ fn prompts_that_cannot_be_continued() {
         &message,
         &[
             "--prompt: expected at most",
-            "128 tokens in all",
+            "tokens in all",
             "got ",
             "shorten",
         ],
