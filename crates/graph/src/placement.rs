@@ -21,22 +21,20 @@ pub fn plan(
     problem.plan(&placement.place(&problem))
 }
 
-/// The baseline: go forward and refresh an operation's inputs when their levels do not suffice any more.
+/// The baseline: go forward and refresh an operation's inputs when their levels do not suffice any more, where what suffices counts the
+/// operations up to the next value that can be refreshed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WhenNothingIsLeft;
 
 impl Placement for WhenNothingIsLeft {
     fn place(&self, problem: &Problem<'_>) -> Vec<bool> {
         let max = problem.max_level().0;
+        let ahead = levels_ahead(problem);
         let mut choice = vec![false; problem.len()];
         let mut left = vec![max; problem.len()];
         for node in 0..problem.len() {
             let inputs = problem.inputs(node);
-            if inputs.is_empty() {
-                continue;
-            }
-            // The result must keep what its own refresh takes, so that there is always a way on.
-            let needed = problem.depth(node) + problem.refresh_needs(node).unwrap_or(0);
+            let needed = problem.depth(node) + ahead[node];
             for &input in inputs {
                 if left[input] < needed && problem.refresh_needs(input).is_some() {
                     choice[input] = true;
@@ -48,6 +46,22 @@ impl Placement for WhenNothingIsLeft {
         }
         choice
     }
+}
+
+/// Levels that every result must keep so that there is a way on from it: to its own refresh, or to the end or other refreshes.
+fn levels_ahead(problem: &Problem<'_>) -> Vec<u32> {
+    let mut ahead = vec![0; problem.len()];
+    for node in (0..problem.len()).rev() {
+        // Its users come later, so what it has now is final.
+        if let Some(needs) = problem.refresh_needs(node) {
+            ahead[node] = ahead[node].min(needs);
+        }
+        let needed = problem.depth(node) + ahead[node];
+        for &input in problem.inputs(node) {
+            ahead[input] = ahead[input].max(needed);
+        }
+    }
+    ahead
 }
 
 /// Local search from the baseline and from refreshing everything: first on all layers alike, then on single values,

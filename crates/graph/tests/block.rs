@@ -3,55 +3,14 @@
 mod common;
 
 use common::block::{Model, SMALL, Sizes};
-use common::{MAX_LEVEL, Random, run_slots, worst};
-use std::collections::{BTreeMap, HashMap};
+use common::{MAX_LEVEL, Random, embedding, full_bounds, keep_caches, run_slots, worst};
+use std::collections::HashMap;
 use taciturn_graph::*;
 
 const NOISE: NoiseLevels = NoiseLevels {
     operation: 1e-9,
     bootstrap: 1e-7,
 };
-
-fn embedding(random: &mut Random, sizes: &Sizes) -> Vec<f64> {
-    (0..sizes.padded())
-        .map(|i| {
-            if i < sizes.width {
-                random.number()
-            } else {
-                0.0
-            }
-        })
-        .collect()
-}
-
-fn keep_caches(into: &mut HashMap<String, Vec<f64>>, outputs: &HashMap<String, Vec<f64>>) {
-    into.extend(
-        outputs
-            .iter()
-            .filter(|(name, _)| name.contains("cache"))
-            .map(|(n, v)| (n.clone(), v.clone())),
-    );
-}
-
-/// Bounds of every node from a simulated run without refreshes.
-fn calibrate(model: &Model, tokens: usize) -> BTreeMap<String, f64> {
-    let mut simulator = common::exact(model.sizes.slots);
-    let mut random = Random::new(21);
-    let mut entries = HashMap::new();
-    for position in 0..tokens {
-        let graph = model.graph(position);
-        entries.insert("embedding".to_owned(), embedding(&mut random, &model.sizes));
-        let plan = Plan::unlimited(&graph).unwrap();
-        let outputs = run_slots(&graph, &plan, &mut simulator, &entries);
-        keep_caches(&mut entries, &outputs);
-    }
-    simulator.check().unwrap();
-    simulator
-        .magnitudes()
-        .iter()
-        .map(|(name, bound)| (name.clone(), 2.0 * bound))
-        .collect()
-}
 
 #[test]
 fn gpt2_blocks_agree_token_by_token() {
@@ -61,6 +20,12 @@ fn gpt2_blocks_agree_token_by_token() {
 #[test]
 fn llama_blocks_agree_token_by_token() {
     interpreters_agree(&Model::gated(SMALL), 12);
+}
+
+/// The softmax of rounds of normalise-and-square is the softmax.
+#[test]
+fn rounds_agree_token_by_token() {
+    interpreters_agree(&Model::with_rounds(SMALL, 2, 40), 40);
 }
 
 /// Heads and channels padded apart from the width, so that attention has lanes of its own; one group only.
@@ -81,7 +46,7 @@ fn attention_may_have_lanes_of_its_own() {
 fn interpreters_agree(model: &Model, tokens: usize) {
     let sizes = model.sizes;
     let capacity = model.sizes.geometry().capacity();
-    let bounds = calibrate(model, tokens);
+    let bounds = full_bounds(model, tokens);
     let bounded = |position: usize| {
         let mut graph = model.graph(position);
         graph.set_bounds(bounds.iter().map(|(name, bound)| (name.as_str(), *bound)));

@@ -361,6 +361,40 @@ fn rotary_embedding_turns_halves() {
     }
 }
 
+/// One value per head, repeated over its tokens, goes with scores once its runs count as entries: it costs nothing and needs full runs.
+#[test]
+fn flattening_makes_every_slot_of_a_run_an_entry() {
+    let heads = Heads::new(1024, 4, 16, 4).unwrap();
+    let mut random = Random::new(9);
+    let mut graph = Graph::new(1024).unwrap();
+    let spaced = heads.per_head(Rest::Constant(0.0));
+    let x = graph.input("x", spaced).unwrap();
+    let scores = graph.input("scores", heads.scores()).unwrap();
+    assert!(matches!(
+        graph.flatten("spaced", x),
+        Err(GraphError::Layout { .. })
+    ));
+    let repeated = graph.repeat("repeated", x).unwrap();
+    let flat = graph.flatten("flat", repeated).unwrap();
+    let scaled = graph.mul("scaled", scores, flat).unwrap();
+    for (name, id) in [("flat", flat), ("scaled", scaled)] {
+        graph.output(name, id);
+    }
+    let entries = inputs(&[
+        ("x", random.vector(4)),
+        ("scores", random.vector(heads.scores().values)),
+    ]);
+    let outputs = agree(&graph, &entries);
+    assert_eq!(outputs["flat"].len(), 4 * heads.lanes());
+    for head in 0..4 {
+        for token in 0..heads.capacity() {
+            let i = heads.score(head, token);
+            let want = entries["scores"][i] * entries["x"][head];
+            assert!((outputs["scaled"][i] - want).abs() < 1e-12);
+        }
+    }
+}
+
 #[test]
 fn wrong_graphs_are_refused() {
     let mut random = Random::new(8);

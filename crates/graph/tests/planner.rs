@@ -17,6 +17,17 @@ fn full(model: &Model) -> Graph {
     graph
 }
 
+/// As a calibrated model's graph is: values with garbage between their entries have no bound.
+fn without_garbage(model: &Model) -> Graph {
+    let mut graph = model.graph(model.sizes.geometry().capacity() - 1);
+    let clean = |node: &&Node| node.layout.rest() != Some(Rest::Garbage);
+    let names: Vec<String> = (graph.nodes().iter().filter(clean))
+        .map(|node| node.name.clone())
+        .collect();
+    graph.set_bounds(names.iter().map(|name| (name.as_str(), 1.0)));
+    graph
+}
+
 /// A chain of random operations with residual branches, at most `candidates` of its values refreshable.
 fn random_graph(random: &mut Random, candidates: usize) -> Graph {
     let mut graph = Graph::new(256).unwrap();
@@ -123,40 +134,47 @@ fn search_is_not_worse_than_the_baseline() {
         } else {
             sizes
         };
-        let graph = full(&Model::new(sizes));
-        let table = CostTable::reference(graph.slots(), Level(max));
-        let baseline = plan(&graph, &table, &WhenNothingIsLeft).unwrap();
-        let found = plan(
-            &graph,
-            &table,
-            &LocalSearch {
-                restarts: 0,
-                ..LocalSearch::default()
-            },
-        )
-        .unwrap();
-        assert!(found.microseconds <= baseline.microseconds);
-        assert!(found.max_level <= Level(max));
-        for (name, node) in &found.nodes {
-            let id = graph.find(name).unwrap();
-            assert_eq!(
-                node.level_in.after(graph.node(id).op.depth()),
-                Some(node.level_out)
+        let model = Model::new(sizes);
+        search_against_baseline(&full(&model), max);
+        search_against_baseline(&without_garbage(&model), max);
+        let rounds = Model::with_rounds(sizes, 3, sizes.geometry().capacity());
+        search_against_baseline(&without_garbage(&rounds), max);
+    }
+}
+
+fn search_against_baseline(graph: &Graph, max: u32) {
+    let table = CostTable::reference(graph.slots(), Level(max));
+    let baseline = plan(graph, &table, &WhenNothingIsLeft).unwrap();
+    let found = plan(
+        graph,
+        &table,
+        &LocalSearch {
+            restarts: 0,
+            ..LocalSearch::default()
+        },
+    )
+    .unwrap();
+    assert!(found.microseconds <= baseline.microseconds);
+    assert!(found.max_level <= Level(max));
+    for (name, node) in &found.nodes {
+        let id = graph.find(name).unwrap();
+        assert_eq!(
+            node.level_in.after(graph.node(id).op.depth()),
+            Some(node.level_out)
+        );
+        for input in &graph.node(id).inputs {
+            let level = found.node(&graph.node(*input).name).unwrap().level();
+            assert!(level >= node.level_in, "{name}");
+            assert!(
+                level == node.level_in || graph.consumers()[input.index()].len() > 1 || {
+                    graph.node(*input).op.cache_family().is_some()
+                }
             );
-            for input in &graph.node(id).inputs {
-                let level = found.node(&graph.node(*input).name).unwrap().level();
-                assert!(level >= node.level_in, "{name}");
-                assert!(
-                    level == node.level_in || graph.consumers()[input.index()].len() > 1 || {
-                        graph.node(*input).op.cache_family().is_some()
-                    }
-                );
-            }
-            if let Some(bootstrap) = node.bootstrap {
-                let cost = table.bootstrap(graph.node(id).layout.period()).unwrap();
-                assert!(node.level_out >= Level(cost.slots_to_coeffs_levels));
-                assert_eq!(bootstrap.slots, 1 << cost.log_slots);
-            }
+        }
+        if let Some(bootstrap) = node.bootstrap {
+            let cost = table.bootstrap(graph.node(id).layout.period()).unwrap();
+            assert!(node.level_out >= Level(cost.slots_to_coeffs_levels));
+            assert_eq!(bootstrap.slots, 1 << cost.log_slots);
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct Model {
     pub sizes: Sizes,
     /// Rotary embedding of queries and keys.
     pub rope: bool,
+    /// Whether the logarithm of the number of tokens is subtracted from the scores: sums of exponentials then stay in place.
+    pub tempered: bool,
     pub norm: NormSpec,
     pub layers: Vec<(AttentionSpec, FeedForwardSpec)>,
 }
@@ -113,6 +115,27 @@ impl Model {
         model
     }
 
+    /// With rounds of normalise-and-square, for contexts of up to this many tokens.
+    pub fn with_rounds(sizes: Sizes, rounds: u32, tokens: usize) -> Self {
+        let mut model = Model::new(sizes);
+        model.tempered = true;
+        for (attention, _) in &mut model.layers {
+            attention.score_scale *= 0.5f64.powi(rounds as i32);
+            // Weights that sum to one have a sum of squares from 1/tokens to 1; coarse divisions before leave some play.
+            let later = || (0.6 / tokens as f64, 1.5);
+            let interval = |round| if round == 0 { (0.05, 1.0) } else { later() };
+            attention.rounds = (0..rounds)
+                .map(|round| {
+                    let (low, high) = interval(round);
+                    Inverse::fit(low, high, 15, 0).unwrap()
+                })
+                .collect();
+            let (low, high) = later();
+            attention.inverse = Inverse::fit(low, high, 31, 1).unwrap();
+        }
+        model
+    }
+
     pub fn new(sizes: Sizes) -> Self {
         let mut random = Random::new(11);
         let heads = sizes.geometry();
@@ -162,6 +185,7 @@ impl Model {
         Model {
             sizes,
             rope: false,
+            tempered: false,
             norm: NormSpec {
                 width: sizes.width,
                 epsilon: 1e-5,
@@ -183,8 +207,10 @@ impl Model {
                 .norm(&format!("{layer}.norm1"), x, &self.norm)
                 .unwrap();
             let rope = self.rope.then(|| rope(&attention.heads, position));
+            let temper = f64::from(u8::from(self.tempered)) * ((position + 1) as f64).ln();
             let attention = &AttentionSpec {
                 rope,
+                offsets: attention.offsets.iter().map(|o| o + temper).collect(),
                 ..attention.clone()
             };
             let attended = graph

@@ -2,10 +2,12 @@
 #![allow(dead_code)]
 
 pub mod block;
+pub mod client;
 
+use block::{Model, Sizes};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use taciturn_graph::{Graph, Level, Matrix, NoiseLevels, Plan, SlotSimulator, run};
 
 /// Numbers in [-1, 1] from a seed.
@@ -79,3 +81,44 @@ pub fn exact(slots: usize) -> SlotSimulator {
 }
 
 pub const MAX_LEVEL: Level = Level(13);
+
+pub fn embedding(random: &mut Random, sizes: &Sizes) -> Vec<f64> {
+    (0..sizes.padded())
+        .map(|i| {
+            if i < sizes.width {
+                random.number()
+            } else {
+                0.0
+            }
+        })
+        .collect()
+}
+
+pub fn keep_caches(into: &mut HashMap<String, Vec<f64>>, outputs: &HashMap<String, Vec<f64>>) {
+    into.extend(
+        outputs
+            .iter()
+            .filter(|(name, _)| name.contains("cache"))
+            .map(|(n, v)| (n.clone(), v.clone())),
+    );
+}
+
+/// Bounds of every node from a simulated run without refreshes.
+pub fn full_bounds(model: &Model, tokens: usize) -> BTreeMap<String, f64> {
+    let mut simulator = exact(model.sizes.slots);
+    let mut random = Random::new(21);
+    let mut entries = HashMap::new();
+    for position in 0..tokens {
+        let graph = model.graph(position);
+        entries.insert("embedding".to_owned(), embedding(&mut random, &model.sizes));
+        let plan = Plan::unlimited(&graph).unwrap();
+        let outputs = run_slots(&graph, &plan, &mut simulator, &entries);
+        keep_caches(&mut entries, &outputs);
+    }
+    simulator.check().unwrap();
+    simulator
+        .magnitudes()
+        .iter()
+        .map(|(name, bound)| (name.clone(), 2.0 * bound))
+        .collect()
+}
