@@ -1,7 +1,10 @@
 //! A client of its own for benches: keys, encryption and decryption of test vectors.
 
 use anyhow::Result;
-use taciturn_ckks::{Ciphertext, Complex64, Encoder, Evaluator, KeyRequest, Level, Parameters};
+use taciturn_ckks::{
+    Ciphertext, Complex64, Encoder, Evaluator, KeyRequest, Level, Parameters, Scale,
+};
+use taciturn_ring::Basis;
 use taciturn_secret::{Decryptor, KeyGenerator, Randomness, SecretEncryptor, SecretKey};
 
 /// A secret with everything around it.
@@ -36,11 +39,21 @@ impl Client {
 
     /// Encrypts at a level.
     pub fn encrypt(&mut self, values: &[Complex64], level: Level) -> Result<Ciphertext> {
-        let plaintext = self.encoder.encode(
+        self.encrypt_on(
             values,
             self.params.scale(level),
             self.params.level_basis(level),
-        )?;
+        )
+    }
+
+    /// Encrypts at a scale, on any limbs but the special ones.
+    pub fn encrypt_on(
+        &mut self,
+        values: &[Complex64],
+        scale: Scale,
+        basis: Basis,
+    ) -> Result<Ciphertext> {
+        let plaintext = self.encoder.encode(values, scale, basis)?;
         let encryptor = SecretEncryptor::new(&self.params, &self.secret);
         Ok(encryptor
             .encrypt(&plaintext, &mut self.randomness)?

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use taciturn_ckks::{
-    CkksError, Complex64, Evaluator, GadgetName, KeyId, KeyRequest, Level, Parameters,
+    CkksError, Complex64, Evaluator, GadgetName, KeyId, KeyRequest, Level, Parameters, Scale,
 };
 use taciturn_graph::LevelCost;
 use taciturn_ring::Basis;
@@ -45,6 +45,7 @@ struct Report {
 /// One level.
 #[derive(Serialize)]
 struct LevelReport {
+    /// One less than the limbs, past the model's highest level too.
     level: usize,
     /// Limbs of a ciphertext there.
     limbs: usize,
@@ -60,7 +61,10 @@ struct LevelReport {
 pub fn run(args: &PrimitivesArgs) -> Result<()> {
     let params = parameters(&args.params)?;
     let mut client = Client::new(&params)?;
-    let evaluator = client.evaluator(&key_request(&params))?;
+    let mut request = key_request(&params);
+    let whole = whole_basis(&params);
+    add_keys(&params, GadgetName::Bootstrap, whole, &mut request);
+    let evaluator = client.evaluator(&request)?;
     let key_bytes = evaluator
         .keys()
         .iter()
@@ -70,8 +74,13 @@ pub fn run(args: &PrimitivesArgs) -> Result<()> {
     let (ntt_ms, intt_ms) = transforms(&params)?;
     let mut levels = Vec::new();
     for level in probe_levels(params.max_level().0) {
-        levels.push(level_report(&mut client, &evaluator, Level(level))?);
+        let level = Level(level);
+        let (scale, basis) = (params.scale(level), params.level_basis(level));
+        levels.push(level_report(&mut client, &evaluator, scale, basis)?);
     }
+    // Where bootstraps begin: all limbs, those of EvalMod and CoeffsToSlots included.
+    let top = params.prime(params.limb_counts().0 - 1) as f64;
+    levels.push(level_report(&mut client, &evaluator, Scale(top), whole)?);
     let (limbs_q, limbs_p) = params.limb_counts();
     let report = Report {
         library: format!("taciturn {}", env!("CARGO_PKG_VERSION")),
@@ -106,12 +115,20 @@ pub fn probe_levels(max: usize) -> impl Iterator<Item = usize> {
 pub fn key_request(params: &Parameters) -> KeyRequest {
     let mut request = KeyRequest::default();
     let limbs = params.level_basis(params.max_level());
+    add_keys(params, GadgetName::Model, limbs, &mut request);
+    request
+}
+
+fn add_keys(params: &Parameters, gadget: GadgetName, limbs: Basis, request: &mut KeyRequest) {
     let rotations = STEPS.map(|k| Evaluator::galois_of_rotation(params, k));
     for galois in rotations.into_iter().chain([1]) {
-        let gadget = GadgetName::Model;
         request.add(KeyId { gadget, galois }, limbs);
     }
-    request
+}
+
+/// All limbs of a ciphertext.
+fn whole_basis(params: &Parameters) -> Basis {
+    Basis::range(0..params.limb_counts().0)
 }
 
 /// Milliseconds of the planner's operations at one level: of `runs` times, sorted, those that `pick` takes.
@@ -122,12 +139,21 @@ pub fn level_cost(
     runs: usize,
     pick: fn(&[f64]) -> f64,
 ) -> Result<LevelCost> {
+    let (scale, basis) = (client.params.scale(level), client.params.level_basis(level));
+    cost(client, evaluator, scale, basis, runs, pick)
+}
+
+fn cost(
+    client: &mut Client,
+    evaluator: &Evaluator,
+    scale: Scale,
+    basis: Basis,
+    runs: usize,
+    pick: fn(&[f64]) -> f64,
+) -> Result<LevelCost> {
     let params = client.params.clone();
-    let integers = client
-        .encoder
-        .encode_integers(&sample(&params), params.scale(level))?;
-    let ct = client.encrypt(&sample(&params), level)?;
-    let basis = ct.basis();
+    let integers = client.encoder.encode_integers(&sample(&params), scale)?;
+    let ct = client.encrypt_on(&sample(&params), scale, basis)?;
     let plaintext = client.encoder.to_plaintext(&integers, basis);
     let product = evaluator.mul_plain(&ct, &plaintext)?;
     let mut sum = ct.clone();
@@ -153,13 +179,16 @@ pub fn level_cost(
     })
 }
 
-fn level_report(client: &mut Client, evaluator: &Evaluator, level: Level) -> Result<LevelReport> {
-    let cost = level_cost(client, evaluator, level, RUNS, median)?;
-    let params = client.params.clone();
-    let values = sample(&params);
-    let (scale, basis) = (params.scale(level), params.level_basis(level));
+fn level_report(
+    client: &mut Client,
+    evaluator: &Evaluator,
+    scale: Scale,
+    basis: Basis,
+) -> Result<LevelReport> {
+    let cost = cost(client, evaluator, scale, basis, RUNS, median)?;
+    let values = sample(&client.params);
     Ok(LevelReport {
-        level: level.0,
+        level: basis.len() - 1,
         limbs: basis.len(),
         rotate_ms: cost.rotate_ms,
         hoisted_rotate_ms: cost.hoisted_rotate_ms,
