@@ -10,9 +10,10 @@ use crate::checkpoint::Checkpoint;
 use crate::clear::ClearModel;
 use crate::error::ModelError;
 use crate::files;
-use crate::observe::{Observed, RangeCollector, SumCollector};
+use crate::observe::{Observed, RangeCollector, SumCollector, denominator_name};
 use crate::shift::{HeadSamples, HeadShift, fit_shift};
 use crate::site::Observer;
+use crate::softmax::{divisions, first_divides};
 
 /// Name of the table beside a checkpoint.
 pub const CALIBRATION_FILE: &str = "taciturn.calibration.json";
@@ -32,7 +33,8 @@ pub struct CalibrationOptions {
     pub windows: usize,
     /// Share by which intervals are widened: of their length, or of their ends where a ratio matters.
     pub margin: f64,
-    /// Rounds of normalise-and-square after the first exponential of a softmax; 0 is the plain softmax.
+    /// Least rounds of normalise-and-square after the first exponential of a softmax; 0 allows the plain softmax. More are taken where
+    /// the sums would otherwise vary too much to divide by them.
     pub squarings: u32,
 }
 
@@ -42,7 +44,7 @@ impl Default for CalibrationOptions {
             context: 128,
             windows: 64,
             margin: 0.2,
-            squarings: 3,
+            squarings: 0,
         }
     }
 }
@@ -61,7 +63,7 @@ pub fn beta_name(layer: usize) -> String {
 ///
 /// The first token's own values are in no range: it is public and computed in the clear; scores against it are included. Shifts
 /// are fitted on every other window and ranges measured on all, so the ranges do not flatter the fit. Cost: each window is run
-/// twice by the clear model.
+/// twice by the clear model, rarely more often.
 pub fn calibrate(
     checkpoint: &Checkpoint,
     tokens: &[u32],
@@ -81,35 +83,7 @@ pub fn calibrate(
             got,
         ));
     }
-    let collected = observe_windows(checkpoint, &windows, || {
-        SumCollector::new(config, options.squarings)
-    })?;
-    let headroom = options.margin.ln_1p();
-    let shifts: Vec<Vec<HeadShift>> = (0..config.layers)
-        .map(|layer| {
-            let heads = (0..config.heads).into_par_iter().map(|head| {
-                let gather = |step: usize| {
-                    let mut all = HeadSamples::default();
-                    for window in collected.iter().step_by(step) {
-                        let part = &window.samples[layer][head];
-                        all.queries.extend(&part.queries);
-                        all.positions.extend(&part.positions);
-                        all.sums.extend(&part.sums);
-                    }
-                    all
-                };
-                fit_shift(
-                    &gather(2),
-                    &gather(1),
-                    config.head_width(),
-                    options.context,
-                    headroom,
-                )
-            });
-            heads.collect()
-        })
-        .collect();
-    let ranges = measure(checkpoint, &windows, &shifts, options.squarings)?;
+    let (squarings, shifts, ranges) = fit_softmax(checkpoint, &windows, options)?;
     let sites = ranges.into_iter().map(|(name, seen)| {
         let make = if seen.positive {
             SiteRange::positive
@@ -121,7 +95,7 @@ pub fn calibrate(
             make(&seen.min, &seen.max, options.margin, seen.samples),
         )
     });
-    let temperature = f64::from(1u32 << options.squarings);
+    let temperature = f64::from(1u32 << squarings);
     let constants = shifts.iter().enumerate().flat_map(|(layer, heads)| {
         let shift = heads
             .iter()
@@ -134,13 +108,86 @@ pub fn calibrate(
         version: CALIBRATION_VERSION,
         model_hash: checkpoint.hash.clone(),
         context: options.context,
-        softmax_squarings: options.squarings,
+        softmax_squarings: squarings,
         sites: sites.collect(),
         bounds: BTreeMap::new(),
         constants: constants.collect(),
     };
     calibration.check(&checkpoint.hash)?;
     Ok(calibration)
+}
+
+type Shifts = Vec<Vec<HeadShift>>;
+
+/// The least number of squarings that works, with its shifts and the ranges of every site.
+fn fit_softmax(
+    checkpoint: &Checkpoint,
+    windows: &[&[u32]],
+    options: &CalibrationOptions,
+) -> Result<(u32, Shifts, BTreeMap<String, Observed>), ModelError> {
+    let config = &checkpoint.config;
+    let candidates = options.squarings..=MAX_SQUARINGS;
+    let collected = observe_windows(checkpoint, windows, || {
+        SumCollector::new(config, candidates.clone())
+    })?;
+    let headroom = options.margin.ln_1p();
+    let mut failure = None;
+    for (index, squarings) in candidates.enumerate() {
+        let fitted: Vec<Vec<(HeadShift, f64)>> = (0..config.layers)
+            .map(|layer| {
+                let heads = (0..config.heads).into_par_iter().map(|head| {
+                    let gather = |step: usize| {
+                        let mut all = HeadSamples::default();
+                        for window in collected.iter().step_by(step) {
+                            window.samples[layer][head].append_to(&mut all, index);
+                        }
+                        all
+                    };
+                    let all = gather(1);
+                    let (channels, context) = (config.head_width(), options.context);
+                    let shift = fit_shift(&gather(2), &all, channels, context, headroom);
+                    let (low, high) = shift.spread(&all);
+                    (shift, high - low)
+                });
+                heads.collect()
+            })
+            .collect();
+        let spread = fitted.iter().flatten().fold(0.0, |w: f64, h| w.max(h.1));
+        // What the first sums say costs nothing more; only then all sites are measured.
+        let ratio = (spread + 2.0 * headroom).exp();
+        if squarings < MAX_SQUARINGS && !(ratio.is_finite() && first_divides(ratio)?) {
+            continue;
+        }
+        let shifts: Shifts = fitted
+            .into_iter()
+            .map(|heads| heads.into_iter().map(|(shift, _)| shift).collect())
+            .collect();
+        let ranges = measure(checkpoint, windows, &shifts, squarings)?;
+        match check_divisions(config.layers, &ranges, squarings, options.margin) {
+            Ok(()) => return Ok((squarings, shifts, ranges)),
+            Err(error) => failure = Some(error),
+        }
+    }
+    Err(failure.unwrap_or_else(|| bad("squarings", "at least one".into(), "none".into())))
+}
+
+fn check_divisions(
+    layers: usize,
+    ranges: &BTreeMap<String, Observed>,
+    squarings: u32,
+    margin: f64,
+) -> Result<(), ModelError> {
+    for layer in 0..layers {
+        let intervals: Vec<(f64, f64)> = (0..=squarings)
+            .filter_map(|round| ranges.get(&denominator_name(layer, round)))
+            .map(|seen| {
+                let range = SiteRange::positive(&seen.min, &seen.max, margin, seen.samples);
+                (range.low(), range.high())
+            })
+            .collect();
+        divisions(layer, &intervals)?;
+    }
+    Ok(())
 }
 
 /// How far a text leaves the table's intervals: per site the worst excess over an end, as a share of the interval's length.

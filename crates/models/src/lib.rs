@@ -16,6 +16,7 @@ mod prepared;
 pub mod random;
 mod shift;
 mod site;
+mod softmax;
 mod step;
 mod tensors;
 mod tokenizer;

@@ -1,6 +1,7 @@
 //! Observers behind a calibration: one collects what the shifts are fitted on, one the ranges of every site.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use crate::clear::log_sum_exp;
 use crate::config::Gpt2Config;
@@ -57,20 +58,41 @@ impl Observed {
     }
 }
 
-/// Collects queries and softmax sums of one window, per layer and head.
+/// Queries and softmax sums of one window and head.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HeadSums {
+    queries: Vec<f32>,
+    positions: Vec<usize>,
+    /// By the number of squarings, from the least on.
+    sums: Vec<Vec<f64>>,
+}
+
+impl HeadSums {
+    /// Puts the samples of a number of squarings, counted from the least, behind others.
+    pub(crate) fn append_to(&self, all: &mut HeadSamples, squarings: usize) {
+        all.queries.extend(&self.queries);
+        all.positions.extend(&self.positions);
+        all.sums.extend(&self.sums[squarings]);
+    }
+}
+
+/// Collects queries and softmax sums of one window, per layer and head, for several numbers of squarings at once.
 pub(crate) struct SumCollector<'a> {
     config: &'a Gpt2Config,
-    temperature: f64,
-    pub(crate) samples: Vec<Vec<HeadSamples>>,
+    squarings: RangeInclusive<u32>,
+    pub(crate) samples: Vec<Vec<HeadSums>>,
 }
 
 impl<'a> SumCollector<'a> {
-    pub(crate) fn new(config: &'a Gpt2Config, squarings: u32) -> Self {
-        let samples = vec![vec![HeadSamples::default(); config.heads]; config.layers];
+    pub(crate) fn new(config: &'a Gpt2Config, squarings: RangeInclusive<u32>) -> Self {
+        let head = HeadSums {
+            sums: vec![Vec::new(); squarings.clone().count()],
+            ..HeadSums::default()
+        };
         Self {
             config,
-            temperature: f64::from(1u32 << squarings),
-            samples,
+            squarings,
+            samples: vec![vec![head; config.heads]; config.layers],
         }
     }
 }
@@ -88,9 +110,12 @@ impl Observer for SumCollector<'_> {
             Site::Scores(layer) => {
                 let tokens = values.len() / self.config.heads;
                 for (head, scores) in self.samples[layer].iter_mut().zip(values.chunks(tokens)) {
-                    let cooled: Vec<f64> = scores.iter().map(|s| s / self.temperature).collect();
-                    head.sums.push(log_sum_exp(&cooled));
                     head.positions.push(tokens - 1);
+                    for (sums, squarings) in head.sums.iter_mut().zip(self.squarings.clone()) {
+                        let temperature = f64::from(1u32 << squarings);
+                        let cooled: Vec<f64> = scores.iter().map(|s| s / temperature).collect();
+                        sums.push(log_sum_exp(&cooled));
+                    }
                 }
             }
             _ => {}

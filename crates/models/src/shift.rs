@@ -49,7 +49,7 @@ impl HeadShift {
     }
 
     /// Smallest and largest `sum - shift` over samples.
-    fn spread(&self, samples: &HeadSamples) -> (f64, f64) {
+    pub(crate) fn spread(&self, samples: &HeadSamples) -> (f64, f64) {
         let channels = self.slope.len();
         let left = samples
             .sums

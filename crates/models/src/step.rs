@@ -17,6 +17,7 @@ use crate::config::{Activation, Gpt2Config};
 use crate::error::ModelError;
 use crate::observe::denominator_name;
 use crate::prepared::{LayerPrefix, Prepared};
+use crate::softmax::{Divisions, divisions};
 
 /// Name of the encrypted input, and of the outputs' beginning.
 const INPUT: &str = "embedding";
@@ -29,8 +30,6 @@ const NORM_BITS: f64 = 16.0;
 const EXP_BITS: f64 = 16.0;
 const INVERSE_BITS: f64 = 14.0;
 const GELU_BITS: f64 = 14.0;
-/// Degree of the coarse division between rounds of squaring: it only has to keep sums in the next interval.
-const COARSE_DEGREE: usize = 15;
 
 /// A decrypted value that tells whether an encrypted run stayed in its intervals.
 #[derive(Clone, Debug)]
@@ -158,7 +157,7 @@ impl StepModel {
             ));
             for s in 0..heads.groups() {
                 // Number s holds, at channel c, the token of group (c + s) mod G; the first token is in group 0.
-                let chosen = move |channel: usize| (channel + s) % heads.groups() == 0;
+                let chosen = move |channel: usize| (channel + s).is_multiple_of(heads.groups());
                 caches.push((
                     format!("layer{layer}.cache.value.{s}"),
                     self.cached(&heads, value, chosen),
@@ -230,6 +229,14 @@ impl StepModel {
             .collect();
         graph.set_bounds(bounds.iter().map(|(name, bound)| (name.as_str(), *bound)));
         Ok(graph)
+    }
+
+    /// The part of [`graph`](Self::graph) that a prompt's token needs before the last: what enters the caches, with its witnesses. The last
+    /// layer's attention and what follows are left out.
+    pub fn prompt_graph(&self, position: usize) -> Result<Graph, ModelError> {
+        Ok(self
+            .graph(position)?
+            .pruned(|output| output.contains(".cache.")))
     }
 
     /// The plan that serves every position, made for the last one.
@@ -339,30 +346,16 @@ fn build_layer(
 
     let exponents = calibration.site(&name("exponents"))?;
     let squarings = calibration.softmax_squarings;
-    let mut coarse = Vec::new();
-    // A coarse division by a factor within 1 +- e leaves sums of squares off by its square.
-    let mut factor = (1.0, 1.0);
-    let interval = |round: u32, factor: (f64, f64)| -> Result<(f64, f64), ModelError> {
-        let range = calibration.site(&denominator_name(layer, round))?;
-        Ok((range.low() * factor.0, range.high() * factor.1))
-    };
-    for round in 0..squarings {
-        let (low, high) = interval(round, factor)?;
-        let inverse = Inverse::fit(low, high, COARSE_DEGREE, 0)?;
-        let error = 2f64.powf(-inverse.worst_error_bits());
-        if error >= 1.0 {
-            return Err(ModelError::Calibration {
-                what: "softmax denominators",
-                expected: format!(
-                    "a ratio that degree {COARSE_DEGREE} can divide by in round {round} of layer {layer}"
-                ),
-                got: format!("[{low:.3e}, {high:.3e}]; calibrate with more squarings"),
-            });
-        }
-        factor = ((1.0 - error).powi(2), (1.0 + error).powi(2));
-        coarse.push(inverse);
-    }
-    let (low, high) = interval(squarings, factor)?;
+    let intervals = (0..=squarings)
+        .map(|round| {
+            let range = calibration.site(&denominator_name(layer, round))?;
+            Ok((range.low(), range.high()))
+        })
+        .collect::<Result<Vec<_>, ModelError>>()?;
+    let Divisions {
+        coarse,
+        last: (low, high),
+    } = divisions(layer, &intervals)?;
     let qkv = (width, attention_width);
     let attention = AttentionSpec {
         heads,

@@ -1,0 +1,250 @@
+//! The whole pipeline on random checkpoints of many shapes: calibrate, bound, plan, and simulate the encrypted step against the clear
+//! model, in logical coordinates and slot by slot. Nothing is set by hand for a shape.
+
+use std::collections::HashMap;
+
+use taciturn_graph::{
+    CostTable, Graph, Level, LocalSearch, Logical, NoiseLevels, Plan, SlotSimulator, Slots,
+    WhenNothingIsLeft, run,
+};
+use taciturn_models::random::RandomSpec;
+use taciturn_models::{
+    CalibrationOptions, Checkpoint, ClearModel, StepModel, calibrate, log_sum_exp, measure_bounds,
+};
+
+/// As measured on ciphertexts of the secure parameters.
+const NOISE: NoiseLevels = NoiseLevels {
+    operation: 2e-8,
+    bootstrap: 1e-6,
+};
+const MAX_LEVEL: Level = Level(16);
+/// Tokens of context in these tests, and how many are generated for.
+const CONTEXT: usize = 12;
+const TOKENS: usize = 6;
+const WINDOWS: usize = 32;
+/// Worst divergence of the next token's distribution, in nats.
+const DIVERGENCE: f64 = 1e-3;
+/// Where the clear model's two best logits are closer, either may win.
+const CLOSE: f64 = 0.05;
+
+/// A fixed sequence of uniform token ids.
+fn random_tokens(seed: u64, count: usize, vocabulary: usize) -> Vec<u32> {
+    let mut x = seed.wrapping_mul(2).wrapping_add(1);
+    let mut next = || {
+        x = x
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (x >> 33) as usize % vocabulary
+    };
+    (0..count).map(|_| next() as u32).collect()
+}
+
+fn check(spec: &RandomSpec, slots: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    spec.write(folder.path()).unwrap();
+    let checkpoint = Checkpoint::load(folder.path()).unwrap();
+    let sample = random_tokens(1, WINDOWS * (CONTEXT - 1), spec.vocabulary);
+    let options = CalibrationOptions {
+        context: CONTEXT,
+        ..CalibrationOptions::default()
+    };
+    let mut calibration = calibrate(&checkpoint, &sample, &options).unwrap();
+    measure_bounds(&checkpoint, &mut calibration, &sample, WINDOWS).unwrap();
+    let model = StepModel::new(&checkpoint, &calibration, slots, CONTEXT).unwrap();
+    let table = CostTable::reference(slots, MAX_LEVEL);
+    let baseline = model.plan(&table, &WhenNothingIsLeft).unwrap();
+    let search = LocalSearch {
+        restarts: 0,
+        ..LocalSearch::default()
+    };
+    let plan = model.plan(&table, &search).unwrap();
+    assert!(plan.microseconds <= baseline.microseconds);
+
+    let clear = ClearModel::new(&checkpoint);
+    let mut cache = clear.cache();
+    clear.step(&mut cache, checkpoint.config.bos).unwrap();
+    let mut logical = LogicalRun::new(&model);
+    let mut exact = SlotRun::new(&model, &plan);
+    for (i, &token) in random_tokens(2, TOKENS, spec.vocabulary).iter().enumerate() {
+        let graph = model.graph(i + 1).unwrap();
+        let embedding = model.embed(token, i + 1).unwrap();
+        let expected = clear.step(&mut cache, token).unwrap();
+        let runs = [
+            ("logical", logical.step(&graph, &plan, embedding.clone())),
+            ("slots", exact.step(&graph, &plan, embedding)),
+        ];
+        for (run, got) in runs {
+            compare(&got, &expected, &format!("{run}, token {i}, {spec:?}"));
+        }
+    }
+    exact.simulator.check().unwrap();
+}
+
+fn compare(got: &[f64], expected: &[f64], context: &str) {
+    assert_eq!(got.len(), expected.len(), "{context}");
+    let (p, q) = (log_sum_exp(expected), log_sum_exp(got));
+    let divergence: f64 = (expected.iter().zip(got))
+        .map(|(a, b)| (a - p).exp() * ((a - p) - (b - q)))
+        .sum();
+    assert!(divergence < DIVERGENCE, "{divergence:.1e} nats, {context}");
+    let best = |logits: &[f64]| {
+        (0..logits.len())
+            .max_by(|&a, &b| logits[a].total_cmp(&logits[b]))
+            .unwrap()
+    };
+    let (first, won) = (best(expected), best(got));
+    assert!(expected[first] - expected[won] < CLOSE, "{context}");
+}
+
+/// The step in logical coordinates.
+struct LogicalRun<'a> {
+    model: &'a StepModel,
+    machine: Logical,
+    inputs: HashMap<String, Vec<f64>>,
+}
+
+impl<'a> LogicalRun<'a> {
+    fn new(model: &'a StepModel) -> Self {
+        let caches = model.prefix_caches().into_iter();
+        LogicalRun {
+            model,
+            machine: Logical::simulated(NOISE, 3),
+            inputs: caches.map(|(name, plain)| (name, plain.values())).collect(),
+        }
+    }
+
+    fn step(&mut self, graph: &Graph, plan: &Plan, embedding: Vec<f64>) -> Vec<f64> {
+        self.inputs
+            .insert(StepModel::input_name().into(), embedding);
+        let mut outputs = self.machine.run(graph, Some(plan), &self.inputs).unwrap();
+        let names = self.model.logit_outputs(graph).into_iter();
+        let mut logits: Vec<f64> = names
+            .flat_map(|(name, _)| outputs.remove(&name).unwrap())
+            .collect();
+        logits.truncate(self.model.config().vocabulary);
+        self.inputs.extend(
+            outputs
+                .into_iter()
+                .filter(|(name, _)| name.contains(".cache.")),
+        );
+        logits
+    }
+}
+
+/// The step in every slot, garbage and unused tokens included.
+struct SlotRun<'a> {
+    model: &'a StepModel,
+    simulator: SlotSimulator,
+    caches: HashMap<String, Slots>,
+}
+
+impl<'a> SlotRun<'a> {
+    fn new(model: &'a StepModel, plan: &Plan) -> Self {
+        let mut simulator = SlotSimulator::new(plan.slots, NOISE, 4);
+        let caches = model.prefix_caches().into_iter().map(|(name, plain)| {
+            let (family, _) = name.rsplit_once('.').unwrap();
+            let slots = simulator.encrypt(&plain.values(), plan.caches[family]);
+            (name, slots)
+        });
+        SlotRun {
+            model,
+            caches: caches.collect(),
+            simulator,
+        }
+    }
+
+    fn step(&mut self, graph: &Graph, plan: &Plan, embedding: Vec<f64>) -> Vec<f64> {
+        let level = plan.node(StepModel::input_name()).unwrap().level();
+        let input = self.simulator.encrypt(&embedding, level);
+        let mut inputs = self.caches.clone();
+        inputs.insert(StepModel::input_name().into(), input);
+        let outputs = run(graph, plan, &mut self.simulator, inputs, &mut |_| ()).unwrap();
+        self.simulator.check().unwrap();
+        let names = self.model.logit_outputs(graph).into_iter();
+        let slots: Vec<Vec<f64>> = names
+            .map(|(name, _)| outputs[&name].as_slice().to_vec())
+            .collect();
+        let caches = outputs
+            .into_iter()
+            .filter(|(name, _)| name.contains(".cache."));
+        self.caches.extend(caches);
+        self.model.logits(graph, &slots)
+    }
+}
+
+fn shape(width: usize, heads: usize, layers: usize) -> RandomSpec {
+    RandomSpec {
+        width,
+        heads,
+        layers,
+        hidden: 4 * width,
+        positions: 32,
+        ..RandomSpec::default()
+    }
+}
+
+#[test]
+fn widths_and_layers() {
+    check(&shape(96, 3, 3), 2048);
+    check(&shape(192, 3, 1), 2048);
+}
+
+#[test]
+fn untied_heads_and_the_exact_gelu() {
+    let spec = RandomSpec {
+        tied_head: false,
+        activation: "gelu",
+        ..shape(96, 3, 2)
+    };
+    check(&spec, 1024);
+}
+
+/// All matrices have fewer entries than there are slots.
+#[test]
+fn products_smaller_than_the_slots() {
+    let spec = RandomSpec {
+        hidden: 64,
+        vocabulary: 64,
+        ..shape(64, 4, 2)
+    };
+    check(&spec, 8192);
+}
+
+#[test]
+fn vocabularies_larger_than_the_slots() {
+    let spec = RandomSpec {
+        vocabulary: 3000,
+        ..shape(64, 2, 1)
+    };
+    check(&spec, 1024);
+}
+
+#[test]
+fn biases_of_any_size() {
+    for bias in [0.0, 1e-3, 2.0] {
+        check(
+            &RandomSpec {
+                bias,
+                ..shape(96, 3, 1)
+            },
+            1024,
+        );
+    }
+}
+
+#[test]
+fn residual_streams_of_any_scale() {
+    for (residual_scale, tied_head) in [
+        (30.0, true),
+        (1.0 / 30.0, true),
+        (30.0, false),
+        (1.0 / 30.0, false),
+    ] {
+        let spec = RandomSpec {
+            residual_scale,
+            tied_head,
+            ..shape(96, 3, 2)
+        };
+        check(&spec, 1024);
+    }
+}
