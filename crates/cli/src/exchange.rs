@@ -55,14 +55,14 @@ impl Exchange {
     pub fn step(&mut self, token: u32, observe: impl FnMut(&str, usize, usize)) -> Result<Stepped> {
         let position = self.session.position();
         let graph = self.model.graph(position)?;
-        let embedding = self.model.embed(token, position)?;
-        let input = self.client.encrypt(&embedding, self.input_level)?;
+        let input = self.embedding(token, position)?;
         let answer = self
             .session
-            .step(input.expand(&self.params), observe)
+            .step(input, observe)
             .with_context(|| format!("position {position}"))?;
         let logits = self
-            .open(&graph, &answer.outputs)
+            .check(&graph, &answer.outputs)
+            .and_then(|()| self.logits(&graph, &answer.outputs))
             .with_context(|| format!("position {position}"))?;
         Ok(Stepped {
             logits,
@@ -70,24 +70,56 @@ impl Exchange {
         })
     }
 
-    fn open(&self, graph: &Graph, outputs: &[(String, Ciphertext)]) -> Result<Vec<f64>> {
-        let decrypt = |name: &str, period: usize| -> Result<Vec<f64>, ClientError> {
-            let (_, ciphertext) = outputs
-                .iter()
-                .find(|(output, _)| output == name)
-                .ok_or_else(|| ClientError::MissingOutput { name: name.into() })?;
-            self.client.decrypt(ciphertext, period)
-        };
+    /// The same for a token of the prompt before the last, which only enters the caches.
+    pub fn absorb(&mut self, token: u32, observe: impl FnMut(&str, usize, usize)) -> Result<()> {
+        let position = self.session.position();
+        let graph = self.model.prompt_graph(position)?;
+        let input = self.embedding(token, position)?;
+        let answer = self
+            .session
+            .absorb(input, observe)
+            .with_context(|| format!("position {position}"))?;
+        self.check(&graph, &answer.outputs)
+            .with_context(|| format!("position {position}"))
+    }
+
+    fn embedding(&mut self, token: u32, position: usize) -> Result<Ciphertext> {
+        let embedding = self.model.embed(token, position)?;
+        Ok(self
+            .client
+            .encrypt(&embedding, self.input_level)?
+            .expand(&self.params))
+    }
+
+    fn decrypt(
+        &self,
+        outputs: &[(String, Ciphertext)],
+        name: &str,
+        period: usize,
+    ) -> Result<Vec<f64>, ClientError> {
+        let (_, ciphertext) = outputs
+            .iter()
+            .find(|(output, _)| output == name)
+            .ok_or_else(|| ClientError::MissingOutput { name: name.into() })?;
+        self.client.decrypt(ciphertext, period)
+    }
+
+    /// Every witness lies in its interval, or nothing else is looked at.
+    fn check(&self, graph: &Graph, outputs: &[(String, Ciphertext)]) -> Result<()> {
         for witness in self.model.witnesses(graph) {
-            let slots = decrypt(&witness.output, witness.layout.period())?;
+            let slots = self.decrypt(outputs, &witness.output, witness.layout.period())?;
             let values = witness.layout.compact(&slots);
             check_interval(&witness.site, witness.low, witness.high, &values)?;
         }
+        Ok(())
+    }
+
+    fn logits(&self, graph: &Graph, outputs: &[(String, Ciphertext)]) -> Result<Vec<f64>> {
         let slots = self
             .model
             .logit_outputs(graph)
             .iter()
-            .map(|(name, layout)| decrypt(name, layout.period()))
+            .map(|(name, layout)| self.decrypt(outputs, name, layout.period()))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(self.model.logits(graph, &slots))
     }

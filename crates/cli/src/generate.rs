@@ -12,7 +12,7 @@ use crate::args::GenerateArgs;
 use crate::checkpoint::Loaded;
 use crate::costs::{Costs, Origin};
 use crate::distribution::{Distance, distance, margin};
-use crate::exchange::{Exchange, Stepped};
+use crate::exchange::Exchange;
 use crate::failure::usage;
 use crate::progress;
 use crate::reference::Reference;
@@ -162,7 +162,9 @@ impl Generation<'_> {
             .context("the prompt is not empty")?;
         for &token in before {
             let start = Instant::now();
-            self.process(token, "reading the prompt")?;
+            self.with_bar("reading the prompt", |exchange, observe| {
+                exchange.absorb(token, observe)
+            })?;
             prompt_steps.push(start.elapsed().as_secs_f64());
             if let Some(clear) = &mut self.clear {
                 clear.step(token)?;
@@ -185,7 +187,9 @@ impl Generation<'_> {
     /// Processes a token and chooses the one after it.
     fn next(&mut self, token: u32) -> Result<StepReport> {
         let start = Instant::now();
-        let stepped = self.process(token, "generating")?;
+        let stepped = self.with_bar("generating", |exchange, observe| {
+            exchange.step(token, observe)
+        })?;
         let draw = self.sampler.draw();
         let chosen = self.sampler.choose(&stepped.logits, draw);
         let seconds = start.elapsed().as_secs_f64();
@@ -208,16 +212,21 @@ impl Generation<'_> {
         })
     }
 
-    fn process(&mut self, token: u32, what: &str) -> Result<Stepped> {
+    /// Processes a token with a bar that shows how far it is.
+    fn with_bar<T>(
+        &mut self,
+        what: &str,
+        process: impl FnOnce(&mut Exchange, &mut dyn FnMut(&str, usize, usize)) -> Result<T>,
+    ) -> Result<T> {
         self.done += 1;
         let message = format!("{what}, token {} of {}", self.done, self.of);
         let bar = progress::bar_below(self.text.shown(), 1, message);
-        let stepped = self.exchange.step(token, |_, index, total| {
+        let done = process(&mut self.exchange, &mut |_, index, total| {
             bar.set_length(total as u64);
             bar.set_position(index as u64 + 1);
         });
         bar.finish_and_clear();
-        stepped
+        done
     }
 }
 

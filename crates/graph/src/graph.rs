@@ -149,6 +149,51 @@ impl Graph {
             .map(|node| (node.name.as_str(), &node.layout))
     }
 
+    /// The part that the named outputs need: their ancestors, and of all outputs those whose values are among them.
+    pub fn pruned(&self, keep: impl Fn(&str) -> bool) -> Graph {
+        let mut needed = vec![false; self.nodes.len()];
+        for (_, id) in self.outputs.iter().filter(|(name, _)| keep(name)) {
+            needed[id.0] = true;
+        }
+        // Inputs come before what uses them, so that one pass from the end reaches all of them.
+        for i in (0..self.nodes.len()).rev() {
+            if needed[i] {
+                self.nodes[i]
+                    .inputs
+                    .iter()
+                    .for_each(|input| needed[input.0] = true);
+            }
+        }
+        let mut moved = vec![None; self.nodes.len()];
+        let mut nodes = Vec::new();
+        for (i, node) in self.nodes.iter().enumerate().filter(|(i, _)| needed[*i]) {
+            moved[i] = Some(NodeId(nodes.len()));
+            let inputs = node
+                .inputs
+                .iter()
+                .filter_map(|input| moved[input.0])
+                .collect();
+            nodes.push(Node {
+                inputs,
+                ..node.clone()
+            });
+        }
+        let outputs = self
+            .outputs
+            .iter()
+            .filter_map(|(name, id)| Some((name.clone(), moved[id.0]?)));
+        Graph {
+            slots: self.slots,
+            by_name: nodes
+                .iter()
+                .enumerate()
+                .map(|(i, node)| (node.name.clone(), NodeId(i)))
+                .collect(),
+            outputs: outputs.collect(),
+            nodes,
+        }
+    }
+
     /// The layouts of a node's inputs.
     pub fn input_layouts(&self, node: &Node) -> Vec<Layout> {
         node.inputs.iter().map(|&id| self.node(id).layout).collect()

@@ -114,6 +114,8 @@ impl Logical {
                 .iter()
                 .fold(0.0, |max: f64, value| max.max(value.abs()));
             if value.iter().any(|value| !value.is_finite()) {
+                // A polynomial far outside its interval is why, if there is one.
+                self.sites.check()?;
                 return Err(LogicalError::NotFinite {
                     node: node.name.clone(),
                 });

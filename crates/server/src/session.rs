@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use taciturn_ckks::{Ciphertext, EvaluationKeys, Evaluator, Parameters};
-use taciturn_graph::{CpuMachine, Plan, Step, run};
+use taciturn_graph::{CpuMachine, Graph, Plan, Step, run};
 use taciturn_models::StepModel;
 
 use crate::ServerError;
@@ -71,15 +71,34 @@ impl Session {
         self.position
     }
 
-    /// Processes one encrypted embedding; `observe` hears of every node when it is computed.
+    /// Processes one encrypted embedding and returns the logits after it; `observe` hears of every node when it is computed.
     pub fn step(
         &mut self,
+        input: Ciphertext,
+        observe: impl FnMut(&str, usize, usize),
+    ) -> Result<StepOutput, ServerError> {
+        let graph = self.model.graph(self.position)?;
+        self.compute(&graph, input, observe)
+    }
+
+    /// Processes one encrypted embedding of which only the cached keys and values are wanted: a prompt's token before the last.
+    pub fn absorb(
+        &mut self,
+        input: Ciphertext,
+        observe: impl FnMut(&str, usize, usize),
+    ) -> Result<StepOutput, ServerError> {
+        let graph = self.model.prompt_graph(self.position)?;
+        self.compute(&graph, input, observe)
+    }
+
+    fn compute(
+        &mut self,
+        graph: &Graph,
         input: Ciphertext,
         mut observe: impl FnMut(&str, usize, usize),
     ) -> Result<StepOutput, ServerError> {
         let start = Instant::now();
         let before = self.machine.bootstraps();
-        let graph = self.model.graph(self.position)?;
         self.check(&input)?;
         let mut inputs = HashMap::from([(StepModel::input_name().to_owned(), Arc::new(input))]);
         for (name, _) in graph.inputs() {
@@ -90,7 +109,7 @@ impl Session {
         let mut observe = |step: Step<'_, Arc<Ciphertext>>| {
             observe(step.name, step.index, step.total);
         };
-        let computed = run(&graph, &self.plan, &mut self.machine, inputs, &mut observe)?;
+        let computed = run(graph, &self.plan, &mut self.machine, inputs, &mut observe)?;
         let mut outputs = Vec::new();
         for (name, id) in graph.outputs() {
             let Some(value) = computed.get(name) else {
