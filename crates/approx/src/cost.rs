@@ -4,7 +4,7 @@ use crate::Chebyshev;
 use crate::error::ApproxError;
 
 /// Degrees tried by the choosers: one below a power of two is the largest of each depth.
-pub const DEGREES: [usize; 5] = [7, 15, 31, 63, 127];
+pub const DEGREES: [usize; 6] = [7, 15, 31, 63, 127, 255];
 
 /// Most Newton steps or squarings tried by the choosers.
 pub(crate) const MAX_STEPS: u32 = 7;
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn product_counts_grow_like_the_square_root() {
         let counts: Vec<u32> = DEGREES.iter().map(|&d| products(d)).collect();
-        assert_eq!(counts, [4, 7, 11, 16, 24]);
+        assert_eq!(counts, [4, 7, 11, 16, 24, 33]);
         assert_eq!(
             (products(0), products(1), products(2), products(3)),
             (0, 0, 2, 2)

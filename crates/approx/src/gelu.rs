@@ -51,7 +51,7 @@ impl Gelu {
         Ok(Self { poly, form })
     }
 
-    /// The smallest degree of 7, 15, 31, 63, 127 whose absolute error on `[low, high]` is below `2^-bits`.
+    /// The smallest degree of [`DEGREES`](crate::DEGREES) whose absolute error on `[low, high]` is below `2^-bits`.
     pub fn choose(form: GeluForm, low: f64, high: f64, bits: f64) -> Result<Self, ApproxError> {
         let request = Request {
             function: "gelu(x)",

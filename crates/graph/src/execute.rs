@@ -4,6 +4,10 @@ use crate::lower::lower;
 use crate::{Graph, Level, Machine, Node, Op, Plan, RunError};
 use std::collections::HashMap;
 
+/// Where outputs are taken, if they still are that high: a value at level 0 wraps around at q0 over the scale, at 512 in the default
+/// parameters, and could come back looking harmless.
+const OUTPUT_LEVEL: Level = Level(1);
+
 /// A node that was just computed.
 #[derive(Debug)]
 pub struct Step<'a, V> {
@@ -20,7 +24,7 @@ pub struct Step<'a, V> {
 /// Computes all outputs of a graph.
 ///
 /// Inputs are taken by name, at the level of the plan or above. Values are refreshed and dropped as the plan says and freed
-/// after their last use. Outputs come at level 0, caches at their fixed level.
+/// after their last use. Outputs come at level 1 or 0, caches at their fixed level.
 pub fn run<M: Machine>(
     graph: &Graph,
     plan: &Plan,
@@ -61,7 +65,7 @@ pub fn run<M: Machine>(
         let node = graph.node(*id);
         let level = match node.op.cache_family() {
             Some(_) => plan.node(&node.name)?.level(),
-            None => Level(0),
+            None => OUTPUT_LEVEL.min(machine.level(value)),
         };
         machine.enter(name);
         outputs.insert(

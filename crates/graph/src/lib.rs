@@ -78,5 +78,5 @@ pub use plan::{BootstrapPlan, ModulePlan, NodePlan, Plan};
 pub use problem::{Levels, Problem};
 pub use semantics::Fidelity;
 pub use simulate::{SimulationError, SlotSimulator, Slots};
-pub use sites::{LeftInterval, Site, Sites};
+pub use sites::{EDGE_SLACK, LeftInterval, Site, Sites, refresh_site};
 pub use weights::{Matrix, Vector};

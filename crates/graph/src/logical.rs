@@ -2,7 +2,7 @@
 
 use crate::noise::{Noise, NoiseLevels};
 use crate::semantics::{append, evaluate, flatten};
-use crate::sites::{LeftInterval, Sites};
+use crate::sites::{LeftInterval, Sites, refresh_site};
 use crate::{Fidelity, Graph, Op, Plan};
 use std::collections::{BTreeMap, HashMap};
 use thiserror::Error;
@@ -127,6 +127,8 @@ impl Logical {
                 .is_some_and(|node| node.bootstrap.is_some())
             {
                 let bound = node.bound.unwrap_or(magnitude);
+                self.sites
+                    .note(&refresh_site(&node.name), -bound, bound, &value);
                 self.noise
                     .add(&mut value, bound * self.noise.levels.bootstrap);
             }

@@ -6,7 +6,12 @@ use thiserror::Error;
 
 /// How far beyond an interval counts as noise on its edge, relative to its half width. The polynomials grow outside as
 /// `cosh(degree * sqrt(2 * this))`: at most twofold up to degree 127.
-const SLACK: f64 = 1.0 / (1 << 14) as f64;
+pub const EDGE_SLACK: f64 = 1.0 / (1 << 14) as f64;
+
+/// Name of the site where a node's result is refreshed.
+pub fn refresh_site(node: &str) -> String {
+    format!("{node} (refresh)")
+}
 
 /// The extremes seen at one polynomial or bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +29,7 @@ pub struct Site {
 impl Site {
     /// Whether every value was inside, noise on the edge apart.
     pub fn held(&self) -> bool {
-        let slack = SLACK * (self.high - self.low) / 2.0;
+        let slack = EDGE_SLACK * (self.high - self.low) / 2.0;
         self.least >= self.low - slack && self.greatest <= self.high + slack
     }
 }

@@ -136,17 +136,19 @@ fn fit_softmax(
         let fitted: Vec<Vec<(HeadShift, f64)>> = (0..config.layers)
             .map(|layer| {
                 let heads = (0..config.heads).into_par_iter().map(|head| {
-                    let gather = |step: usize| {
-                        let mut all = HeadSamples::default();
-                        for window in collected.iter().step_by(step) {
-                            window.samples[layer][head].append_to(&mut all, index);
+                    let gather = |first: usize| {
+                        let mut part = HeadSamples::default();
+                        for window in collected.iter().skip(first).step_by(2) {
+                            window.samples[layer][head].append_to(&mut part, index);
                         }
-                        all
+                        part
                     };
-                    let all = gather(1);
+                    let (fit, other) = (gather(0), gather(1));
                     let (channels, context) = (config.head_width(), options.context);
-                    let shift = fit_shift(&gather(2), &all, channels, context, headroom);
-                    let (low, high) = shift.spread(&all);
+                    let shift = fit_shift(&fit, &other, channels, context, headroom);
+                    let spreads = [shift.spread(&fit), shift.spread(&other)];
+                    let low = spreads[0].0.min(spreads[1].0);
+                    let high = spreads[0].1.max(spreads[1].1);
                     (shift, high - low)
                 });
                 heads.collect()

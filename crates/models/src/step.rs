@@ -6,7 +6,7 @@ use std::sync::Arc;
 use taciturn_approx::{Calibration, Exp, Gelu, GeluForm, Inverse, InverseSqrt};
 use taciturn_graph::{
     AttentionSpec, CostTable, FeedForwardSpec, FunctionKind, Graph, Heads, Layout, Matrix, NodeId,
-    NormSpec, Op, Placement, Plain, PlainId, Plan, Rest,
+    NormSpec, Op, Placement, Plain, PlainId, Plan, Rest, refresh_site,
 };
 
 use crate::bounds::bound_name;
@@ -231,11 +231,30 @@ impl StepModel {
         Ok(graph)
     }
 
-    /// The part of [`graph`](Self::graph) that a prompt's token needs before the last: what enters the caches, with its witnesses. The last
-    /// layer's attention and what follows are left out.
-    pub fn prompt_graph(&self, position: usize) -> Result<Graph, ModelError> {
+    /// [`graph`](Self::graph) as a session runs it: the values that the plan refreshes are witnesses too.
+    pub fn step_graph(&self, plan: &Plan, position: usize) -> Result<Graph, ModelError> {
+        let mut graph = self.graph(position)?;
+        let refreshed = |name: &str| plan.node(name).is_ok_and(|node| node.bootstrap.is_some());
+        let witnesses: Vec<(String, NodeId)> = (graph.nodes().iter())
+            .filter(|node| refreshed(&node.name))
+            .filter_map(|node| {
+                Some((
+                    witness_name(&refresh_site(&node.name)),
+                    graph.find(&node.name)?,
+                ))
+            })
+            .collect();
+        for (output, id) in witnesses {
+            graph.output(output, id);
+        }
+        Ok(graph)
+    }
+
+    /// The part of [`step_graph`](Self::step_graph) that a prompt's token needs before the last: what enters the caches, with its witnesses.
+    /// The last layer's attention and what follows are left out.
+    pub fn prompt_graph(&self, plan: &Plan, position: usize) -> Result<Graph, ModelError> {
         Ok(self
-            .graph(position)?
+            .step_graph(plan, position)?
             .pruned(|output| output.contains(".cache.")))
     }
 
@@ -272,21 +291,34 @@ impl StepModel {
         logits
     }
 
-    /// What a client checks after decryption.
+    /// What a client checks after decryption: arguments of polynomials lie in their intervals, refreshed values within their bounds. (A
+    /// refreshed value past its bound still comes out past it, up to hundreds of times: the sine bends late.)
     pub fn witnesses(&self, graph: &Graph) -> Vec<Witness> {
         let polynomials = graph.nodes().iter().filter_map(|node| match &node.op {
             Op::Polynomial(function) => Some((node, function)),
             _ => None,
         });
-        polynomials
-            .map(|(node, function)| Witness {
-                output: witness_name(&node.name),
-                site: node.name.clone(),
-                layout: graph.node(node.inputs[0]).layout,
-                low: function.polynomial.low,
-                high: function.polynomial.high,
+        let arguments = polynomials.map(|(node, function)| Witness {
+            output: witness_name(&node.name),
+            site: node.name.clone(),
+            layout: graph.node(node.inputs[0]).layout,
+            low: function.polynomial.low,
+            high: function.polynomial.high,
+        });
+        let refreshed = graph.outputs().iter().filter_map(|(output, id)| {
+            let node = graph.node(*id);
+            let bound = node
+                .bound
+                .filter(|_| *output == witness_name(&refresh_site(&node.name)))?;
+            Some(Witness {
+                output: output.clone(),
+                site: refresh_site(&node.name),
+                layout: node.layout,
+                low: -bound,
+                high: bound,
             })
-            .collect()
+        });
+        arguments.chain(refreshed).collect()
     }
 }
 

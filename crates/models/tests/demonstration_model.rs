@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use taciturn_graph::{CostTable, Level, LocalSearch, WhenNothingIsLeft};
 use taciturn_models::{
-    Checkpoint, ClearModel, TextTokenizer, load_calibration, log_sum_exp, overshoot,
+    Checkpoint, ClearModel, StepModel, TextTokenizer, load_calibration, log_sum_exp, overshoot,
 };
 
 fn models() -> PathBuf {
@@ -36,4 +37,24 @@ fn the_demonstration_model_predicts_held_out_code() {
 
     let table = load_calibration(&folder, &checkpoint).unwrap();
     assert_eq!(overshoot(&checkpoint, &tokens, &table).unwrap().len(), 0);
+}
+
+/// The table beside the model plans a step for 128 tokens, by search and by the baseline that it is compared with.
+#[test]
+fn the_demonstration_model_can_be_planned() {
+    let folder = models().join("gpt2-code-tiny");
+    let checkpoint = Checkpoint::load(&folder).unwrap();
+    let table = load_calibration(&folder, &checkpoint).unwrap();
+    let slots = 1 << 15;
+    let model = StepModel::new(&checkpoint, &table, slots, 128).unwrap();
+    let costs = CostTable::reference(slots, Level(16));
+    let baseline = model.plan(&costs, &WhenNothingIsLeft).unwrap();
+    let search = LocalSearch {
+        restarts: 0,
+        ..LocalSearch::default()
+    };
+    let found = model.plan(&costs, &search).unwrap();
+    assert!(found.microseconds <= baseline.microseconds);
+    // One token more than that for the public beginning of the text.
+    assert!(StepModel::new(&checkpoint, &table, slots, 129).is_ok());
 }

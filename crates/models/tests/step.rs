@@ -21,7 +21,9 @@ const MAX_LEVEL: Level = Level(16);
 /// Tokens of context in these tests, and how many are generated for.
 const CONTEXT: usize = 12;
 const TOKENS: usize = 6;
-const WINDOWS: usize = 32;
+/// Of sample text, and how many of them are simulated for bounds.
+const WINDOWS: usize = 128;
+const SIMULATED: usize = 32;
 /// Worst divergence of the next token's distribution, in nats.
 const DIVERGENCE: f64 = 1e-3;
 /// Where the clear model's two best logits are closer, either may win.
@@ -39,17 +41,19 @@ fn random_tokens(seed: u64, count: usize, vocabulary: usize) -> Vec<u32> {
     (0..count).map(|_| next() as u32).collect()
 }
 
-fn check(spec: &RandomSpec, slots: usize) {
+/// Returns the number of squarings that the calibration found.
+fn check(spec: &RandomSpec, slots: usize) -> u32 {
     let folder = tempfile::tempdir().unwrap();
     spec.write(folder.path()).unwrap();
     let checkpoint = Checkpoint::load(folder.path()).unwrap();
     let sample = random_tokens(1, WINDOWS * (CONTEXT - 1), spec.vocabulary);
     let options = CalibrationOptions {
         context: CONTEXT,
+        windows: WINDOWS,
         ..CalibrationOptions::default()
     };
     let mut calibration = calibrate(&checkpoint, &sample, &options).unwrap();
-    measure_bounds(&checkpoint, &mut calibration, &sample, WINDOWS).unwrap();
+    measure_bounds(&checkpoint, &mut calibration, &sample, SIMULATED).unwrap();
     let model = StepModel::new(&checkpoint, &calibration, slots, CONTEXT).unwrap();
     let table = CostTable::reference(slots, MAX_LEVEL);
     let baseline = model.plan(&table, &WhenNothingIsLeft).unwrap();
@@ -78,6 +82,7 @@ fn check(spec: &RandomSpec, slots: usize) {
         }
     }
     exact.simulator.check().unwrap();
+    calibration.softmax_squarings
 }
 
 fn compare(got: &[f64], expected: &[f64], context: &str) {
@@ -219,17 +224,19 @@ fn vocabularies_larger_than_the_slots() {
     check(&spec, 1024);
 }
 
+/// Large ones make scores large and softmaxes sharp: calibration then finds that squarings are needed.
 #[test]
 fn biases_of_any_size() {
-    for bias in [0.0, 1e-3, 2.0] {
-        check(
-            &RandomSpec {
-                bias,
-                ..shape(96, 3, 1)
-            },
-            1024,
-        );
-    }
+    let squarings = |bias| {
+        let spec = RandomSpec {
+            bias,
+            ..shape(96, 3, 1)
+        };
+        check(&spec, 1024)
+    };
+    assert_eq!([0.0, 1e-3].map(squarings), [0, 0]);
+    let large = [2.0, 6.0].map(squarings);
+    assert!(1 <= large[0] && large[0] < large[1], "{large:?}");
 }
 
 #[test]
