@@ -123,6 +123,8 @@ impl Encoder {
                 )
             })
             .collect();
+        // The buffer goes back to a pool that every crate draws from, and with a ciphertext a decrypted value gives the secret away.
+        poly.words_mut().fill(0);
         self.coefficients_to_slots(&mut w);
         Ok(w)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use taciturn_ckks::{Ciphertext, Parameters};
 use taciturn_client::{Client, ClientError, check_interval};
-use taciturn_graph::{Graph, Level};
+use taciturn_graph::{Graph, Level, Plan};
 use taciturn_models::StepModel;
 use taciturn_server::Session;
 
@@ -16,6 +16,7 @@ use crate::setup::Setup;
 pub struct Exchange {
     params: Parameters,
     model: Arc<StepModel>,
+    plan: Plan,
     input_level: Level,
     client: Client,
     session: Session,
@@ -44,6 +45,7 @@ impl Exchange {
         Ok(Exchange {
             params: setup.params.clone(),
             model: setup.model.clone(),
+            plan: setup.plan.clone(),
             input_level,
             client,
             session,
@@ -54,7 +56,7 @@ impl Exchange {
     /// Encrypts a token's embedding, has the server process it, decrypts, and checks every witness before it hands out logits.
     pub fn step(&mut self, token: u32, observe: impl FnMut(&str, usize, usize)) -> Result<Stepped> {
         let position = self.session.position();
-        let graph = self.model.graph(position)?;
+        let graph = self.model.step_graph(&self.plan, position)?;
         let input = self.embedding(token, position)?;
         let answer = self
             .session
@@ -73,7 +75,7 @@ impl Exchange {
     /// The same for a token of the prompt before the last, which only enters the caches.
     pub fn absorb(&mut self, token: u32, observe: impl FnMut(&str, usize, usize)) -> Result<()> {
         let position = self.session.position();
-        let graph = self.model.prompt_graph(position)?;
+        let graph = self.model.prompt_graph(&self.plan, position)?;
         let input = self.embedding(token, position)?;
         let answer = self
             .session

@@ -3,7 +3,7 @@
 use taciturn_ckks::{Ciphertext, Complex64, Encoder, EvaluationKeys, Level, Parameters};
 use taciturn_graph::{Plan, key_request};
 use taciturn_secret::{
-    Decryptor, KeyGenerator, Randomness, SecretEncryptor, SecretKey, SeededCiphertext,
+    Decryptor, KeyGenerator, Randomness, SecretEncryptor, SecretKey, SeededCiphertext, wipe,
 };
 
 use crate::ClientError;
@@ -47,13 +47,15 @@ impl Client {
     ) -> Result<SeededCiphertext, ClientError> {
         let level = Level(level.index());
         let values: Vec<Complex64> = period.iter().map(|&x| Complex64::new(x, 0.0)).collect();
-        let plaintext = self.encoder.encode(
+        let mut plaintext = self.encoder.encode(
             &values,
             self.params.scale(level),
             self.params.level_basis(level),
         )?;
         let encryptor = SecretEncryptor::new(&self.params, &self.secret);
-        Ok(encryptor.encrypt(&plaintext, &mut self.randomness)?)
+        let encrypted = encryptor.encrypt(&plaintext, &mut self.randomness);
+        wipe(&mut plaintext.poly);
+        Ok(encrypted?)
     }
 
     /// The real parts of the first `period` slots of a value that repeats with this period.

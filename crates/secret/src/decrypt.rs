@@ -2,7 +2,26 @@
 
 use taciturn_ckks::{Ciphertext, Parameters, Plaintext};
 
-use crate::SecretKey;
+use std::ops::Deref;
+
+use crate::{SecretKey, secret_key::wipe};
+
+/// A decrypted plaintext; wiped when dropped, since with its ciphertext it gives the secret away.
+pub struct Decrypted(Plaintext);
+
+impl Deref for Decrypted {
+    type Target = Plaintext;
+
+    fn deref(&self) -> &Plaintext {
+        &self.0
+    }
+}
+
+impl Drop for Decrypted {
+    fn drop(&mut self) {
+        wipe(&mut self.0.poly);
+    }
+}
 
 /// Decrypts under one secret.
 ///
@@ -20,7 +39,7 @@ impl<'a> Decryptor<'a> {
     }
 
     /// The plaintext, on the two lowest limbs at most: decoding needs no more.
-    pub fn decrypt(&self, ciphertext: &Ciphertext) -> Plaintext {
+    pub fn decrypt(&self, ciphertext: &Ciphertext) -> Decrypted {
         let ring = self.params.ring();
         let low = ciphertext.basis().iter().take(2).collect();
         // Horner's rule over the powers of the secret.
@@ -30,9 +49,9 @@ impl<'a> Decryptor<'a> {
             ring.mul_assign(&mut acc, self.secret.poly());
             ring.add_assign(&mut acc, &ring.restrict(p, low));
         }
-        Plaintext {
+        Decrypted(Plaintext {
             poly: acc,
             scale: ciphertext.scale,
-        }
+        })
     }
 }

@@ -8,8 +8,8 @@ mod keygen;
 mod randomness;
 mod secret_key;
 
-pub use decrypt::Decryptor;
+pub use decrypt::{Decrypted, Decryptor};
 pub use encrypt::{PublicEncryptor, PublicKey, SecretEncryptor, SeededCiphertext};
 pub use keygen::KeyGenerator;
 pub use randomness::{Randomness, RandomnessError};
-pub use secret_key::SecretKey;
+pub use secret_key::{SecretKey, wipe};

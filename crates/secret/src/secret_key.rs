@@ -48,7 +48,7 @@ impl Drop for SecretKey {
 }
 
 /// Overwrites a polynomial that held or masked secret material before its memory is used again.
-pub(crate) fn wipe(poly: &mut Poly) {
+pub fn wipe(poly: &mut Poly) {
     for limb in poly.basis().iter() {
         poly.limb_mut(limb).zeroize();
     }

@@ -77,7 +77,7 @@ impl Session {
         input: Ciphertext,
         observe: impl FnMut(&str, usize, usize),
     ) -> Result<StepOutput, ServerError> {
-        let graph = self.model.graph(self.position)?;
+        let graph = self.model.step_graph(&self.plan, self.position)?;
         self.compute(&graph, input, observe)
     }
 
@@ -87,7 +87,7 @@ impl Session {
         input: Ciphertext,
         observe: impl FnMut(&str, usize, usize),
     ) -> Result<StepOutput, ServerError> {
-        let graph = self.model.prompt_graph(self.position)?;
+        let graph = self.model.prompt_graph(&self.plan, self.position)?;
         self.compute(&graph, input, observe)
     }
 
