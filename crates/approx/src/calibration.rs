@@ -7,6 +7,10 @@ use thiserror::Error;
 
 /// Version of the table that this crate writes and accepts.
 pub const CALIBRATION_VERSION: u32 = 1;
+/// Fewest tokens of a window: the beginning-of-text token and one to predict from.
+const MIN_CONTEXT: usize = 2;
+/// Most squarings of a softmax; each costs levels, and 2^8 takes any score to where one exponential is enough.
+const MAX_SQUARINGS: u32 = 8;
 
 /// A calibration table that cannot be used.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -37,6 +41,18 @@ pub enum CalibrationError {
     Missing {
         /// Name of the site or constant.
         site: String,
+    },
+    /// A number of the table itself is out of its range.
+    #[error(
+        "calibration table: `{field}`: expected {expected}, got {got}; calibrate the model again"
+    )]
+    Field {
+        /// Name of the field.
+        field: String,
+        /// What it may be.
+        expected: String,
+        /// What it is.
+        got: String,
     },
     /// An entry makes no sense.
     #[error(
@@ -127,8 +143,12 @@ impl SiteRange {
             return Some(format!("margin {}", self.margin));
         }
         let needed = self.low().abs().max(self.high().abs());
-        (!(self.bound >= needed && self.bound.is_finite()))
-            .then(|| format!("bound {} below {needed}", self.bound))
+        (!(self.bound > 0.0 && self.bound >= needed && self.bound.is_finite())).then(|| {
+            format!(
+                "bound {}, which has to be positive and at least {needed}",
+                self.bound
+            )
+        })
     }
 }
 
@@ -153,8 +173,9 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Accepts a table only if its version is this crate's, it was made for the model with that hash, and every entry is
-    /// finite and ordered. Call it on every table that comes from a file.
+    /// Accepts a table only if its version is this crate's, it was made for the model with that hash, every entry is
+    /// finite and ordered, and all sites with several entries have equally many. Call it on every table that comes from a
+    /// file.
     pub fn check(&self, model_hash: &str) -> Result<(), CalibrationError> {
         if self.version != CALIBRATION_VERSION {
             return Err(CalibrationError::Version { got: self.version });
@@ -165,12 +186,52 @@ impl Calibration {
                 got: self.model_hash.clone(),
             });
         }
+        let field = |field: &str, expected: String, got: String| {
+            let field = field.to_owned();
+            Err(CalibrationError::Field {
+                field,
+                expected,
+                got,
+            })
+        };
+        if self.context < MIN_CONTEXT {
+            let expected = format!("at least {MIN_CONTEXT} tokens");
+            return field("context", expected, self.context.to_string());
+        }
+        if self.softmax_squarings > MAX_SQUARINGS {
+            let expected = format!("at most {MAX_SQUARINGS}");
+            return field(
+                "softmax_squarings",
+                expected,
+                self.softmax_squarings.to_string(),
+            );
+        }
+        // Written so that a NaN is refused as well.
+        if let Some((name, bound)) = self
+            .bounds
+            .iter()
+            .find(|(_, bound)| !(**bound > 0.0 && bound.is_finite()))
+        {
+            let expected = "a finite positive bound".to_owned();
+            return field(&format!("bounds.{name}"), expected, bound.to_string());
+        }
+        let mut heads = None;
         for (site, range) in &self.sites {
             if let Some(got) = range.defect() {
                 return Err(CalibrationError::Entry {
                     site: site.clone(),
                     got,
                 });
+            }
+            let entries = range.min.len();
+            if entries > 1 {
+                let heads = *heads.get_or_insert(entries);
+                if heads != entries {
+                    return Err(CalibrationError::Entry {
+                        site: site.clone(),
+                        got: format!("{entries} entries where another site has {heads}"),
+                    });
+                }
             }
         }
         for (name, values) in &self.constants {
@@ -283,5 +344,36 @@ mod tests {
                 Err(CalibrationError::Entry { .. })
             ));
         }
+    }
+    #[test]
+    fn numbers_that_would_break_a_run_are_refused() {
+        type Spoil = fn(&mut Calibration);
+        let fields: [(&str, Spoil); 6] = [
+            ("context", |t| t.context = 0),
+            ("context", |t| t.context = 1),
+            ("softmax_squarings", |t| t.softmax_squarings = 9),
+            ("bounds.x", |t| t.bounds = [("x".to_owned(), 0.0)].into()),
+            ("bounds.x", |t| {
+                t.bounds = [("x".to_owned(), f64::NAN)].into();
+            }),
+            ("bounds.x", |t| {
+                t.bounds = [("x".to_owned(), f64::INFINITY)].into();
+            }),
+        ];
+        for (name, spoil) in fields {
+            let mut bad = table();
+            spoil(&mut bad);
+            match bad.check("h") {
+                Err(CalibrationError::Field { field, .. }) => assert_eq!(field, name),
+                other => panic!("{name}: {other:?}"),
+            }
+        }
+        let mut bad = table();
+        let three = SiteRange::signed(&[0.0; 3], &[1.0; 3], 0.0, 1);
+        bad.sites.insert("c".into(), three);
+        assert!(matches!(
+            bad.check("h"),
+            Err(CalibrationError::Entry { site, .. }) if site == "c"
+        ));
     }
 }

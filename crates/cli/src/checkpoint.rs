@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use taciturn_approx::Calibration;
 use taciturn_models::{Checkpoint, TextTokenizer, load_calibration};
 
@@ -33,12 +33,20 @@ impl Loaded {
         let checkpoint = Checkpoint::load(&folder)?;
         let tokenizer = TextTokenizer::load(&folder, &checkpoint.config)?;
         let calibration = load_calibration(&folder, &checkpoint)?;
-        Ok(Loaded {
+        let loaded = Loaded {
             folder,
             checkpoint,
             tokenizer,
             calibration,
-        })
+        };
+        // The table's context is checked already; this is about the configuration's.
+        ensure!(
+            loaded.longest_context() >= 2,
+            "{}: config.json: n_positions: expected at least 2, got {}; a step needs the beginning-of-text token and one more",
+            loaded.folder.display(),
+            loaded.checkpoint.config.positions
+        );
+        Ok(loaded)
     }
 
     /// The longest exchange, beginning-of-text token included.

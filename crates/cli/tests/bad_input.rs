@@ -154,6 +154,36 @@ fn a_table_of_another_model() {
 }
 
 #[test]
+fn a_table_with_numbers_that_no_run_can_take() {
+    for (field, value) in [("context", 1), ("softmax_squarings", 40)] {
+        let model = demonstration_copy();
+        let file = model.path().join("taciturn.calibration.json");
+        let mut table: Value =
+            serde_json::from_slice(&std::fs::read(&file).expect("the table")).expect("a table");
+        table[field] = value.into();
+        std::fs::write(&file, table.to_string()).expect("the changed table");
+        let text = common::models().join("heldout.txt");
+        let text = text.to_str().expect("a path in UTF-8");
+        let message = failure(
+            1,
+            &[
+                "eval",
+                "--mode",
+                "clear",
+                "--text",
+                text,
+                "--model",
+                path(&model),
+            ],
+        );
+        names(
+            &message,
+            &["calibration table", field, "expected at", "got"],
+        );
+    }
+}
+
+#[test]
 fn values_that_leave_their_interval_are_no_text() {
     // A table that claims narrower ranges than the model has, so that what is decrypted is nonsense.
     let message = with_file("taciturn.calibration.json", |bytes| {
