@@ -313,8 +313,17 @@ impl Evaluator {
     /// The Galois element of a left rotation by `k` slots.
     pub fn galois_of_rotation(params: &Parameters, k: i64) -> u64 {
         let order = 2 * params.ring().n() as u64;
-        let k = k.rem_euclid(params.slots() as i64) as u64;
-        (0..k).fold(1, |g, _| g * 5 % order)
+        let mut k = k.rem_euclid(params.slots() as i64) as u64;
+        // 5^k by squaring and multiplying.
+        let (mut galois, mut power) = (1, 5 % order);
+        while k > 0 {
+            if k & 1 == 1 {
+                galois = galois * power % order;
+            }
+            power = power * power % order;
+            k >>= 1;
+        }
+        galois
     }
 
     /// The Galois element of complex conjugation.

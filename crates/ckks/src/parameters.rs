@@ -70,6 +70,7 @@ impl Parameters {
             );
             return Err(fail(what));
         }
+        check_bootstrap(l).map_err(fail)?;
         let ciphertext_limbs = 1 + l.levels + l.eval_mod_limbs + l.coeffs_to_slots_limbs;
         let total = ciphertext_limbs + l.bootstrap_special_limbs;
         if total > 64 || l.levels == 0 || l.bootstrap_special_limbs < l.model_special_limbs.max(1) {
@@ -230,6 +231,56 @@ impl Parameters {
             GadgetName::Bootstrap
         }
     }
+}
+
+/// Limbs that the polynomial of EvalMod and its double angles consume.
+const EVAL_MOD_LIMBS: usize = 8;
+/// Limbs that CoeffsToSlots consumes at the full size, and SlotsToCoeffs after it in levels.
+const TRANSFORM_LIMBS: usize = 3;
+/// The largest weight of the ephemeral secret whose bound on EvalMod's integers holds.
+const MAX_SPARSE_WEIGHT: usize = 32;
+
+/// What a bootstrap and its keys need of a set; the error says which field and why.
+fn check_bootstrap(l: &ParametersLiteral) -> Result<(), String> {
+    let counts = [
+        ("levels", l.levels),
+        ("bootstrap_special_limbs", l.bootstrap_special_limbs),
+        ("coeffs_to_slots_limbs", l.coeffs_to_slots_limbs),
+    ];
+    if let Some((field, got)) = counts.into_iter().find(|(_, count)| *count > 64) {
+        return Err(format!("{field}: expected at most 64, got {got}"));
+    }
+    if l.eval_mod_limbs != EVAL_MOD_LIMBS {
+        return Err(format!(
+            "eval_mod_limbs: expected {EVAL_MOD_LIMBS}, which its polynomial consumes, got {}",
+            l.eval_mod_limbs
+        ));
+    }
+    for (field, got) in [
+        ("coeffs_to_slots_limbs", l.coeffs_to_slots_limbs),
+        ("levels", l.levels),
+    ] {
+        if got < TRANSFORM_LIMBS {
+            return Err(format!(
+                "{field}: expected at least {TRANSFORM_LIMBS}, which a bootstrap's transforms consume, got {got}"
+            ));
+        }
+    }
+    if l.model_special_limbs == 0 {
+        return Err("model_special_limbs: expected at least 1, got 0".into());
+    }
+    if !(1..=MAX_SPARSE_WEIGHT).contains(&l.sparse_weight) {
+        return Err(format!(
+            "sparse_weight: expected 1 to {MAX_SPARSE_WEIGHT}, for which EvalMod's bound holds, got {}",
+            l.sparse_weight
+        ));
+    }
+    if !l.insecure && l.estimate.is_none() {
+        return Err(
+            "estimate: expected the lattice estimator's result for a secure set, got none".into(),
+        );
+    }
+    Ok(())
 }
 
 fn gadgets(l: &ParametersLiteral, ciphertext_limbs: usize) -> Vec<Gadget> {

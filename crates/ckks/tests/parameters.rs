@@ -85,6 +85,33 @@ fn a_set_beyond_the_bound_cannot_be_built() {
 }
 
 #[test]
+fn a_set_that_no_bootstrap_can_use_is_refused_by_field() {
+    type Spoil = fn(&mut ParametersLiteral);
+    let cases: [(&str, Spoil); 9] = [
+        ("model_special_limbs", |l| l.model_special_limbs = 0),
+        ("eval_mod_limbs", |l| l.eval_mod_limbs = 7),
+        ("eval_mod_limbs", |l| l.eval_mod_limbs = usize::MAX),
+        ("coeffs_to_slots_limbs", |l| l.coeffs_to_slots_limbs = 2),
+        ("levels", |l| l.levels = 2),
+        ("levels", |l| l.levels = usize::MAX),
+        ("sparse_weight", |l| l.sparse_weight = 0),
+        ("sparse_weight", |l| l.sparse_weight = 33),
+        ("estimate", |l| l.estimate = None),
+    ];
+    for (field, spoil) in cases {
+        let mut case = literal();
+        spoil(&mut case);
+        match Parameters::new("test", case) {
+            Err(CkksError::Parameters { what, .. }) => {
+                assert!(what.starts_with(&format!("{field}: ")), "{what}");
+            }
+            Err(other) => panic!("{field}: {other}"),
+            Ok(_) => panic!("{field}: the set was built"),
+        }
+    }
+}
+
+#[test]
 fn impossible_encodings_are_errors() {
     let params = named("insecure-n11").unwrap();
     let encoder = Encoder::new(&params);
