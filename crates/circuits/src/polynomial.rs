@@ -12,7 +12,7 @@ pub fn depth_of_degree(degree: usize) -> usize {
 }
 
 /// `sum_k coefficients[k] T_k(t)` for a ciphertext t with values in [-1, 1], landing exactly on `target` scale,
-/// [`depth_of_degree`] limbs lower. Constants cost nothing; degree 0 is refused by the callers' types and gives a constant.
+/// [`depth_of_degree`] limbs lower. Degree 0 gives a constant; no coefficients are an error.
 ///
 /// Products with the powers are summed before their common relinearization and rescaling, and every constant is encoded at
 /// the scale that lands on the target, so that no approximation of scales is made (as in Lattigo's evaluator; Bossuat et al. 2021, 5).
@@ -22,6 +22,13 @@ pub fn evaluate_chebyshev(
     coefficients: &[f64],
     target: Scale,
 ) -> Result<Ciphertext, CkksError> {
+    if coefficients.is_empty() {
+        return Err(CkksError::Mismatch {
+            operation: "polynomial evaluation",
+            expected: "at least one coefficient".into(),
+            got: "none".into(),
+        });
+    }
     let coefficients = trimmed(coefficients);
     let depth = depth_of_degree(coefficients.len() - 1).max(1);
     let mut bases = vec![t.basis()];
