@@ -3,6 +3,9 @@
 use crate::{Level, PlanError};
 use serde::{Deserialize, Serialize};
 
+/// The largest size of a bootstrap that a table may name: the slots of the largest ring.
+const MAX_LOG_SLOTS: u32 = 17;
+
 /// Milliseconds of single operations at one level (of their inputs).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LevelCost {
@@ -20,6 +23,20 @@ pub struct LevelCost {
     pub add_ms: f64,
     /// Encoding of one plaintext of weights; 0 where they are kept encoded.
     pub encode_ms: f64,
+}
+
+impl LevelCost {
+    fn times(&self) -> [f64; 7] {
+        [
+            self.rotate_ms,
+            self.hoisted_rotate_ms,
+            self.product_rescale_ms,
+            self.plain_product_ms,
+            self.rescale_ms,
+            self.add_ms,
+            self.encode_ms,
+        ]
+    }
 }
 
 /// Bootstraps of one size.
@@ -91,7 +108,8 @@ impl CostTable {
         Level(self.levels.len().saturating_sub(1) as u32)
     }
 
-    /// Checks that there are levels, that sizes ascend and that every size has a time for every level.
+    /// Checks that there are levels, that sizes ascend, that every size has a time for every level, and that times are finite
+    /// and not negative. Call it on every table that comes from a file.
     pub fn check(&self) -> Result<(), PlanError> {
         let error = |what: String, expected: &str| {
             Err(PlanError::Costs {
@@ -107,6 +125,23 @@ impl CostTable {
             .is_sorted_by(|a, b| a.log_slots < b.log_slots)
         {
             return error("bootstraps out of order".to_owned(), "ascending sizes");
+        }
+        if let Some(cost) = self.bootstraps.last()
+            && cost.log_slots > MAX_LOG_SLOTS
+        {
+            return error(
+                format!("bootstraps of 2^{} slots", cost.log_slots),
+                &format!("at most 2^{MAX_LOG_SLOTS}"),
+            );
+        }
+        let times = self.levels.iter().flat_map(LevelCost::times);
+        let targets = self.bootstraps.iter().flat_map(|cost| &cost.target_ms);
+        // Written so that a NaN is refused as well.
+        if let Some(ms) = times
+            .chain(targets.copied())
+            .find(|ms| !(*ms >= 0.0 && ms.is_finite()))
+        {
+            return error(format!("a time of {ms} ms"), "finite times, not negative");
         }
         match self
             .bootstraps
@@ -135,5 +170,34 @@ impl CostTable {
         self.bootstraps
             .iter()
             .find(|cost| 1usize << cost.log_slots >= period)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_that_no_planner_can_take_are_refused() {
+        let table = CostTable::reference(1 << 10, Level(4));
+        table.check().unwrap();
+        type Spoil = fn(&mut CostTable);
+        let spoils: [Spoil; 7] = [
+            |t| t.levels.clear(),
+            |t| t.levels[2].add_ms = f64::NAN,
+            |t| t.levels[0].encode_ms = -1.0,
+            |t| t.bootstraps[3].target_ms[1] = f64::INFINITY,
+            |t| t.bootstraps[3].target_ms.truncate(2),
+            |t| t.bootstraps.swap(0, 1),
+            |t| t.bootstraps[10].log_slots = 64,
+        ];
+        for (i, spoil) in spoils.into_iter().enumerate() {
+            let mut bad = table.clone();
+            spoil(&mut bad);
+            assert!(
+                matches!(bad.check(), Err(PlanError::Costs { .. })),
+                "case {i}"
+            );
+        }
     }
 }

@@ -152,7 +152,7 @@ pub enum RunError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The machine failed.
-    #[error("{node}: {source}")]
+    #[error("run: node {node} failed")]
     Machine {
         /// The node whose operations were running.
         node: String,
