@@ -102,9 +102,9 @@ pub struct GenerateArgs {
         allow_hyphen_values = true
     )]
     pub top_p: f64,
-    /// Equal seeds give equal draws.
-    #[arg(long, value_name = "SEED", default_value_t = 0)]
-    pub seed: u64,
+    /// Equal seeds give equal draws; without one it is random, and reported.
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
     /// Run the clear model beside it and report how far the decrypted results are from it.
     #[arg(long)]
     pub compare: bool,
@@ -185,8 +185,8 @@ pub struct CalibrateArgs {
     /// Share by which intervals are widened.
     #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
     pub margin: f64,
-    /// Rounds of normalise-and-square in a softmax.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    /// Least rounds of normalise-and-square; more are taken where a softmax's sums spread too far.
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub squarings: u32,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]

@@ -2,12 +2,13 @@
 
 mod measure;
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use taciturn_ckks::Parameters;
-use taciturn_graph::CostTable;
+use taciturn_graph::{CostTable, bootstrap_input_levels};
 
 use crate::system;
 
@@ -40,18 +41,47 @@ const REFERENCE_LOG_N: i32 = 16;
 const PORTABLE: f64 = 5.0;
 
 impl Costs {
-    /// This machine's table where it was measured, else the built-in one.
+    /// This machine's table where it was measured, else the built-in one. Says on stderr why a table that is there is not taken.
     pub fn load(params: &Parameters) -> Result<Self> {
-        let measured = path(params).and_then(|path| std::fs::read(path).ok());
-        let table = measured
-            .and_then(|bytes| serde_json::from_slice::<Costs>(&bytes).ok())
-            // A table of another version of the parameters is as good as none.
-            .filter(|costs| {
-                costs.table.check().is_ok() && costs.table.levels.len() == params.max_level().0 + 1
-            });
-        match table {
-            Some(costs) => Ok(costs),
-            None => Costs::built_in(params),
+        if let Some(path) = path(params) {
+            match Costs::read(&path, params) {
+                Ok(Some(costs)) => return Ok(costs),
+                Ok(None) => {}
+                Err(error) => eprintln!(
+                    "warning: {}: {error:#}; the built-in costs are taken; `taciturn plan --measure` makes the file again",
+                    path.display()
+                ),
+            }
+        }
+        Costs::built_in(params)
+    }
+
+    /// The table in a file, if there is one.
+    fn read(path: &Path, params: &Parameters) -> Result<Option<Self>> {
+        let bytes = match std::fs::read(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            read => read?,
+        };
+        let mut costs: Costs = serde_json::from_slice(&bytes)?;
+        costs.table.check()?;
+        let (got, expected) = (costs.table.levels.len(), params.max_level().0 + 1);
+        ensure!(
+            got == expected,
+            "expected costs of {expected} levels, got {got}"
+        );
+        let keygen = costs.keygen_ms_per_mib;
+        ensure!(
+            keygen >= 0.0 && keygen.is_finite(),
+            "keygen_ms_per_mib: expected a finite time, not negative, got {keygen}"
+        );
+        costs.set_input_levels();
+        Ok(Some(costs))
+    }
+
+    /// Levels that bootstraps take are facts of this build, not of a file.
+    fn set_input_levels(&mut self) {
+        for bootstrap in &mut self.table.bootstraps {
+            bootstrap.slots_to_coeffs_levels = bootstrap_input_levels(bootstrap.log_slots);
         }
     }
 
@@ -101,6 +131,7 @@ impl Costs {
         for bootstrap in &mut costs.table.bootstraps {
             bootstrap.target_ms.iter_mut().for_each(|ms| *ms *= factor);
         }
+        costs.set_input_levels();
         Ok(costs)
     }
 }

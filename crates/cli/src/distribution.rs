@@ -1,5 +1,6 @@
 //! Distances between the clear model's logits and others.
 
+use anyhow::{Result, bail, ensure};
 use serde::Serialize;
 use taciturn_models::log_sum_exp;
 
@@ -12,8 +13,21 @@ pub struct Distance {
     pub kl: f64,
 }
 
-/// Compares logits of one position.
-pub fn distance(clear: &[f64], other: &[f64]) -> Distance {
+/// Compares logits of one position; an error where there is nothing to compare, as an infinite or undefined logit.
+pub fn distance(clear: &[f64], other: &[f64]) -> Result<Distance> {
+    ensure!(
+        clear.len() == other.len(),
+        "logits: expected {} as the clear model has, got {}",
+        clear.len(),
+        other.len()
+    );
+    for (whose, logits) in [("clear", clear), ("compared", other)] {
+        if let Some((token, logit)) = logits.iter().enumerate().find(|(_, x)| !x.is_finite()) {
+            bail!(
+                "{whose} logits: expected finite values, got {logit} for token {token}; recalibrate the model"
+            );
+        }
+    }
     let (clear_sum, other_sum) = (log_sum_exp(clear), log_sum_exp(other));
     let kl = clear
         .iter()
@@ -24,11 +38,11 @@ pub fn distance(clear: &[f64], other: &[f64]) -> Distance {
         .iter()
         .zip(other)
         .fold(0.0f64, |worst, (c, o)| worst.max((c - o).abs()));
-    Distance {
+    Ok(Distance {
         max_abs_logit_error: error,
         // The sum's rounding can fall below zero where the two are equal.
         kl: kl.max(0.0),
-    }
+    })
 }
 
 /// Difference of the two largest logits.
@@ -63,15 +77,25 @@ mod tests {
     fn equal_logits_have_no_distance_and_a_shift_moves_no_distribution() {
         let clear = [1.0, -2.0, 0.5];
         let shifted = clear.map(|x| x + 3.0);
-        assert_eq!(distance(&clear, &clear).kl, 0.0);
-        assert!(distance(&clear, &shifted).kl < 1e-15);
-        assert_eq!(distance(&clear, &shifted).max_abs_logit_error, 3.0);
+        assert_eq!(distance(&clear, &clear).unwrap().kl, 0.0);
+        let moved = distance(&clear, &shifted).unwrap();
+        assert!(moved.kl < 1e-15);
+        assert_eq!(moved.max_abs_logit_error, 3.0);
+    }
+
+    #[test]
+    fn nothing_is_close_to_what_is_no_number() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(distance(&[1.0, 2.0], &[1.0, bad]).is_err());
+            assert!(distance(&[bad, 2.0], &[1.0, 2.0]).is_err());
+        }
+        assert!(distance(&[1.0, 2.0], &[1.0]).is_err());
     }
 
     #[test]
     fn divergence_of_two_known_distributions() {
         // From (1/2, 1/2) to (3/4, 1/4): ln(2)/2 * ... = 0.5 ln(2/3) + 0.5 ln 2.
-        let got = distance(&[0.0, 0.0], &[3f64.ln(), 0.0]).kl;
+        let got = distance(&[0.0, 0.0], &[3f64.ln(), 0.0]).unwrap().kl;
         let want = 0.5 * (2f64 / 3.0).ln() + 0.5 * 2f64.ln();
         assert!((got - want).abs() < 1e-15, "{got} {want}");
     }

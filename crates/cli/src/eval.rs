@@ -90,7 +90,7 @@ pub fn run(args: &EvalArgs) -> Result<()> {
                 Predictor::Simulated(simulated) => simulated.step(token)?,
                 Predictor::Encrypted(exchange) => exchange.step(token, |_, _, _| {})?.logits,
             };
-            totals.add(&reference, &logits, next);
+            totals.add(&reference, &logits, next)?;
             bar.inc(1);
         }
     }
@@ -197,9 +197,9 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, clear: &[f64], other: &[f64], next: u32) {
+    fn add(&mut self, clear: &[f64], other: &[f64], next: u32) -> Result<()> {
         let surprise = |logits: &[f64]| log_sum_exp(logits) - logits[next as usize];
-        let distance = distance(clear, other);
+        let distance = distance(clear, other)?;
         self.positions += 1;
         self.surprise += surprise(other);
         self.surprise_clear += surprise(clear);
@@ -207,6 +207,7 @@ impl Totals {
         self.kl_max = self.kl_max.max(distance.kl);
         self.error = self.error.max(distance.max_abs_logit_error);
         self.agreed += usize::from(top(clear) == top(other));
+        Ok(())
     }
 
     fn report(&self, mode: Mode, params: Option<ParamsReport>) -> Report {

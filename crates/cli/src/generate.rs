@@ -25,6 +25,8 @@ struct Report {
     params: ParamsReport,
     backend: &'static str,
     threads: usize,
+    /// Of the draws; `--seed` repeats them.
+    seed: u64,
     costs: Origin,
     plan_hash: String,
     key_bytes: usize,
@@ -64,10 +66,14 @@ struct CompareReport {
 /// Runs the command.
 pub fn run(args: &GenerateArgs) -> Result<()> {
     let start = Instant::now();
+    let seed = match args.seed {
+        Some(seed) => seed,
+        None => random_seed()?,
+    };
     let sampler = Sampler::new(Sampling {
         temperature: args.temperature,
         top_p: args.top_p,
-        seed: args.seed,
+        seed,
     })?;
     let params = parameters(&args.params)?;
     let loaded = Loaded::new(&args.model)?;
@@ -101,6 +107,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         params: ParamsReport::new(&params),
         backend: params.ring().backend_name(),
         threads: system::threads(),
+        seed,
         costs: setup.costs.origin,
         plan_hash: setup.plan.hash.clone(),
         key_bytes,
@@ -118,6 +125,13 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     }
     summarise(&report);
     Ok(())
+}
+
+/// A seed from the operating system, of 53 bits, which every reader of JSON keeps exactly.
+fn random_seed() -> Result<u64> {
+    let random = getrandom::u64()
+        .context("the operating system gave no random seed; name one with --seed")?;
+    Ok(random >> 11)
 }
 
 /// The beginning-of-text token and the prompt's, if there is room for what is asked.
@@ -200,7 +214,7 @@ impl Generation<'_> {
                 Some(CompareReport {
                     reference_token: self.sampler.choose(&logits, draw),
                     compare_margin: margin(&logits),
-                    distance: distance(&logits, &stepped.logits),
+                    distance: distance(&logits, &stepped.logits)?,
                 })
             }
         };
@@ -298,7 +312,7 @@ impl<'a> TextStream<'a> {
 fn summarise(report: &Report) {
     let total: f64 = report.steps.iter().map(|step| step.seconds).sum();
     eprintln!(
-        "{} tokens, {:.1} s each, {} bootstraps each; setup {:.1} s, keys {}, peak memory {}; {} ({} bits of security)",
+        "{} tokens, {:.1} s each, {} bootstraps each; setup {:.1} s, keys {}, peak memory {}; {} ({} bits of security); seed {}",
         report.steps.len(),
         total / report.steps.len() as f64,
         report.steps.first().map_or(0, |step| step.bootstraps),
@@ -307,6 +321,7 @@ fn summarise(report: &Report) {
         system::gigabytes(report.peak_rss_bytes),
         report.params.name(),
         report.params.security_bits(),
+        report.seed,
     );
     let compared: Vec<(&StepReport, &CompareReport)> = report
         .steps

@@ -184,6 +184,30 @@ fn a_table_with_numbers_that_no_run_can_take() {
 }
 
 #[test]
+fn kept_costs_that_cannot_be_taken_are_named() {
+    let cache = tempfile::TempDir::new().expect("a temporary folder");
+    let arguments = [&["plan", "--threads", "2"][..], &SMALL].concat();
+    let folder = cache.path().join("taciturn");
+    std::fs::create_dir(&folder).expect("a folder");
+    let doctor = common::json(&["doctor", "--json"]);
+    let backend = doctor["backend"].as_str().expect("a name");
+    let file = folder.join(format!("costs-insecure-n13-{backend}-2.json"));
+    std::fs::write(file, "{}").expect("a file");
+    let output = common::taciturn_with_cache(cache.path(), &arguments);
+    let message = common::stderr(&output);
+    assert!(output.status.success(), "{message}");
+    names(
+        &message,
+        &[
+            "warning:",
+            "costs-insecure-n13-",
+            "built-in",
+            "plan --measure",
+        ],
+    );
+}
+
+#[test]
 fn values_that_leave_their_interval_are_no_text() {
     // A table that claims narrower ranges than the model has, so that what is decrypted is nonsense.
     let message = with_file("taciturn.calibration.json", |bytes| {

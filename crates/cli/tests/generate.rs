@@ -54,8 +54,10 @@ fn the_demonstration_model_generates_the_clear_models_tokens() {
     );
     assert!(!report["text"].as_str().expect("text").is_empty());
     assert!(report["setup_seconds"].as_f64().expect("seconds") > 0.0);
-    let (peak, predicted) = (&report["peak_rss_bytes"], &report["predicted_memory_bytes"]);
-    assert!(peak.as_u64() < predicted.as_u64(), "{peak} of {predicted}");
+    let bytes = |field: &str| report[field].as_u64().expect("bytes");
+    let (peak, predicted) = (bytes("peak_rss_bytes"), bytes("predicted_memory_bytes"));
+    assert!(peak > 0 && peak < predicted, "{peak} of {predicted}");
+    assert!(report["seed"].is_u64(), "a random seed is reported");
 }
 
 #[test]
@@ -86,6 +88,7 @@ fn text_goes_to_stdout_and_talk_to_stderr() {
             "warning: insecure-n13 is insecure",
             "1 tokens",
             "bootstraps",
+            "seed 3",
         ],
     );
 }

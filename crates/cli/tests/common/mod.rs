@@ -20,10 +20,17 @@ pub fn models() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
 }
 
-/// Runs `taciturn` with these arguments.
+/// Runs `taciturn` with these arguments, away from the user's cache.
 pub fn taciturn(arguments: &[&str]) -> Output {
+    let cache = TempDir::new().expect("a temporary folder");
+    taciturn_with_cache(cache.path(), arguments)
+}
+
+/// Runs `taciturn` with these arguments on a cache folder.
+pub fn taciturn_with_cache(cache: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_taciturn"))
         .args(arguments)
+        .env("XDG_CACHE_HOME", cache)
         .output()
         .expect("the binary runs")
 }
