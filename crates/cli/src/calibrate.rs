@@ -11,7 +11,7 @@ use crate::args::CalibrateArgs;
 use crate::system;
 
 /// Windows on which the approximated step is simulated for the magnitudes of its values.
-const SIMULATED_WINDOWS: usize = 8;
+const SIMULATED_WINDOWS: usize = 32;
 
 /// What `--json` prints.
 #[derive(Serialize)]
