@@ -114,16 +114,22 @@ impl CpuMachine {
             .unwrap_or(taciturn_ckks::Level(0))
     }
 
-    /// One level down, exactly at that level's scale.
-    fn landed(&self, mut a: Ciphertext) -> Arc<Ciphertext> {
-        let canonical = self.params.scale(self.level_of(&a));
-        debug_assert!(
-            a.scale.matches(canonical),
-            "{} is not the canonical {canonical}",
-            a.scale
-        );
-        a.scale = canonical;
-        Arc::new(a)
+    /// One level down, exactly at that level's scale; anything else would be silently wrong from here on.
+    fn landed(&self, mut a: Ciphertext) -> Result<Arc<Ciphertext>, CkksError> {
+        let level = self.params.level_of(a.basis());
+        let canonical = level.map(|level| self.params.scale(level));
+        match canonical {
+            Some(canonical) if a.scale.matches(canonical) => {
+                a.scale = canonical;
+                Ok(Arc::new(a))
+            }
+            _ => Err(CkksError::Mismatch {
+                operation: "rescale to a level",
+                expected: canonical
+                    .map_or("limbs of a level".into(), |scale| format!("scale {scale}")),
+                got: format!("{} limbs at scale {}", a.basis().len(), a.scale),
+            }),
+        }
     }
 
     fn transform(
@@ -225,7 +231,7 @@ impl Machine for CpuMachine {
             let product = self.evaluator.mul(a, b)?;
             self.evaluator.add_assign(&mut sum, &product)?;
         }
-        Ok(self.landed(self.evaluator.relinearize_rescale(&sum)?))
+        self.landed(self.evaluator.relinearize_rescale(&sum)?)
     }
 
     fn dot_plain(&mut self, pairs: &[(&Self::Value, Plain)]) -> Result<Self::Value, CkksError> {
@@ -243,7 +249,7 @@ impl Machine for CpuMachine {
             expected: "at least one pair".into(),
             got: "none".into(),
         })?;
-        Ok(self.landed(self.evaluator.rescale(&sum)?))
+        self.landed(self.evaluator.rescale(&sum)?)
     }
 
     fn rotate(&mut self, a: &Self::Value, steps: i64) -> Result<Self::Value, CkksError> {
@@ -269,7 +275,7 @@ impl Machine for CpuMachine {
         diagonals: &Diagonals,
     ) -> Result<Self::Value, CkksError> {
         let transform = self.transform(diagonals, self.level_of(a))?;
-        Ok(self.landed(transform.apply(&self.encoder, &self.evaluator, a)?))
+        self.landed(transform.apply(&self.encoder, &self.evaluator, a)?)
     }
 
     fn polynomial(
