@@ -10,7 +10,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ModelError {
     /// A file could not be read or written.
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{path}: cannot be read or written", path = path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -28,7 +28,7 @@ pub enum ModelError {
         got: u64,
     },
     /// A file is not the JSON that was expected.
-    #[error("{path}: not valid here: {source}", path = path.display())]
+    #[error("{path}: not the JSON that was expected", path = path.display())]
     Json {
         /// The file.
         path: PathBuf,
