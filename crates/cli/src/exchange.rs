@@ -9,6 +9,8 @@ use taciturn_graph::{Graph, Level, Plan};
 use taciturn_models::StepModel;
 use taciturn_server::Session;
 
+use zeroize::Zeroizing;
+
 use crate::progress;
 use crate::setup::Setup;
 
@@ -41,7 +43,18 @@ impl Exchange {
         bar.finish_and_clear();
         let key_bytes = keys.stored_bytes();
         let input_level = setup.plan.node(StepModel::input_name())?.level();
-        let session = Session::new(setup.model.clone(), setup.plan.clone(), &setup.params, keys)?;
+        let bar = progress::bar(0, "encoding weights");
+        let session = Session::new(
+            setup.model.clone(),
+            setup.plan.clone(),
+            &setup.params,
+            keys,
+            |done, total| {
+                bar.set_length(total as u64);
+                bar.set_position(done as u64);
+            },
+        )?;
+        bar.finish_and_clear();
         Ok(Exchange {
             params: setup.params.clone(),
             model: setup.model.clone(),
@@ -98,7 +111,7 @@ impl Exchange {
         outputs: &[(String, Ciphertext)],
         name: &str,
         period: usize,
-    ) -> Result<Vec<f64>, ClientError> {
+    ) -> Result<Zeroizing<Vec<f64>>, ClientError> {
         let (_, ciphertext) = outputs
             .iter()
             .find(|(output, _)| output == name)

@@ -6,6 +6,8 @@ use taciturn_secret::{
     Decryptor, KeyGenerator, Randomness, SecretEncryptor, SecretKey, SeededCiphertext, wipe,
 };
 
+use zeroize::{Zeroize, Zeroizing};
+
 use crate::ClientError;
 
 /// Owns a secret key. It has no copy, no serialization and no `Debug`; the secret is wiped when it goes.
@@ -46,22 +48,38 @@ impl Client {
         level: taciturn_graph::Level,
     ) -> Result<SeededCiphertext, ClientError> {
         let level = Level(level.index());
-        let values: Vec<Complex64> = period.iter().map(|&x| Complex64::new(x, 0.0)).collect();
-        let mut plaintext = self.encoder.encode(
+        let mut values: Vec<Complex64> = period.iter().map(|&x| Complex64::new(x, 0.0)).collect();
+        let plaintext = self.encoder.encode(
             &values,
             self.params.scale(level),
             self.params.level_basis(level),
-        )?;
+        );
+        wipe_slots(&mut values);
+        let mut plaintext = plaintext?;
         let encryptor = SecretEncryptor::new(&self.params, &self.secret);
         let encrypted = encryptor.encrypt(&plaintext, &mut self.randomness);
         wipe(&mut plaintext.poly);
         Ok(encrypted?)
     }
 
-    /// The real parts of the first `period` slots of a value that repeats with this period.
-    pub fn decrypt(&self, ciphertext: &Ciphertext, period: usize) -> Result<Vec<f64>, ClientError> {
+    /// The real parts of the first `period` slots of a value that repeats with this period; wiped when dropped, since their noise
+    /// tells of the secret.
+    pub fn decrypt(
+        &self,
+        ciphertext: &Ciphertext,
+        period: usize,
+    ) -> Result<Zeroizing<Vec<f64>>, ClientError> {
         let plaintext = Decryptor::new(&self.params, &self.secret).decrypt(ciphertext);
-        let slots = self.encoder.decode(&plaintext, period)?;
-        Ok(slots.into_iter().map(|slot| slot.re).collect())
+        let mut slots = self.encoder.decode(&plaintext, period)?;
+        let real = slots.iter().map(|slot| slot.re).collect();
+        wipe_slots(&mut slots);
+        Ok(Zeroizing::new(real))
+    }
+}
+
+fn wipe_slots(slots: &mut [Complex64]) {
+    for slot in slots {
+        slot.re.zeroize();
+        slot.im.zeroize();
     }
 }

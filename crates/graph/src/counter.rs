@@ -1,8 +1,8 @@
-//! The counting machine: operations, predicted time and the keys that they need.
+//! The counting machine: operations, predicted time, the keys that they need and the linear transforms.
 
 use crate::machine::polynomial_depth;
 use crate::simulate::SimulationError;
-use crate::{CostTable, Diagonals, Level, Machine, Plain, is_unit_interval};
+use crate::{CostTable, Diagonals, Level, Machine, Plain, PlainId, is_unit_interval};
 use std::collections::BTreeMap;
 use taciturn_approx::Chebyshev;
 
@@ -36,6 +36,7 @@ pub struct Counter<'t> {
     milliseconds: f64,
     rotations: BTreeMap<i64, Level>,
     relinearization: Option<Level>,
+    transforms: BTreeMap<(PlainId, Level), Diagonals>,
 }
 
 impl<'t> Counter<'t> {
@@ -48,6 +49,7 @@ impl<'t> Counter<'t> {
             milliseconds: 0.0,
             rotations: BTreeMap::new(),
             relinearization: None,
+            transforms: BTreeMap::new(),
         }
     }
 
@@ -69,6 +71,13 @@ impl<'t> Counter<'t> {
     /// The highest level of a product of two values.
     pub fn relinearization(&self) -> Option<Level> {
         self.relinearization
+    }
+
+    /// The linear transforms that occurred, each with the level of its operand.
+    pub fn transforms(&self) -> impl Iterator<Item = (&Diagonals, Level)> {
+        self.transforms
+            .iter()
+            .map(|(&(_, level), diagonals)| (diagonals, level))
     }
 
     fn take(operation: &'static str, level: Level, depth: u32) -> Result<Level, SimulationError> {
@@ -202,6 +211,9 @@ impl Machine for Counter<'_> {
         for steps in diagonals.giant_rotations() {
             self.count_rotations(&[steps], *a);
         }
+        self.transforms
+            .entry((diagonals.id(), *a))
+            .or_insert_with(|| diagonals.clone());
         let count = diagonals.count();
         self.counts.weights += count;
         self.milliseconds += count as f64 * self.table.level(*a).encode_ms;

@@ -1,8 +1,9 @@
 //! The machine of ciphertexts: semantic operations on encrypted values, with public material only.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use taciturn_approx::Chebyshev;
 use taciturn_circuits::{
     BootstrapShape, Bootstrapper, LinearTransform, evaluate_chebyshev, slots_to_coeffs_levels,
@@ -13,7 +14,7 @@ use taciturn_ckks::{
 };
 
 use crate::machine::{is_unit_interval, polynomial_depth};
-use crate::{Diagonals, Level, Machine, Plain, PlainId, Plan};
+use crate::{CostTable, Diagonals, Graph, Level, Machine, Plain, PlainId, Plan, RunError};
 
 fn engine_level(level: Level) -> taciturn_ckks::Level {
     taciturn_ckks::Level(level.index())
@@ -132,6 +133,66 @@ impl CpuMachine {
         }
     }
 
+    /// Encodes every weight and bootstrap table of a step's graph, so that no step waits for them. `progress` hears how many of how many
+    /// are done.
+    pub fn prepare(
+        &mut self,
+        graph: &Graph,
+        plan: &Plan,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<(), RunError<CkksError>> {
+        let table = CostTable::reference(self.params.slots(), plan.max_level);
+        let counter = plan.count(graph, &table)?;
+        let mut refreshes = BTreeSet::new();
+        for node in graph.nodes() {
+            if let (Some(bootstrap), Some(bound)) = (plan.node(&node.name)?.bootstrap, node.bound) {
+                refreshes.insert((bootstrap.slots, bound.to_bits()));
+            }
+        }
+        let total = refreshes.len() + counter.transforms().count();
+        let mut done = 0;
+        let mut step = || {
+            progress(done, total);
+            done += 1;
+        };
+        let failed = |source| RunError::Machine {
+            node: "encoding of weights".into(),
+            source,
+        };
+        for (slots, bound) in refreshes {
+            step();
+            self.bootstrapper(slots, f64::from_bits(bound))
+                .map_err(failed)?;
+        }
+        for (diagonals, level) in counter.transforms() {
+            step();
+            self.transform(diagonals, engine_level(level))
+                .map_err(failed)?;
+        }
+        step();
+        Ok(())
+    }
+
+    fn bootstrapper(
+        &mut self,
+        distinct_slots: usize,
+        bound: f64,
+    ) -> Result<Arc<Bootstrapper>, CkksError> {
+        let log_slots = distinct_slots.ilog2();
+        let key = (log_slots, bound.to_bits());
+        if let Some(known) = self.bootstrappers.get(&key) {
+            return Ok(known.clone());
+        }
+        let shape = BootstrapShape {
+            log_slots,
+            bound,
+            complex: false,
+        };
+        let made = Arc::new(Bootstrapper::new(&self.encoder, shape)?);
+        self.bootstrappers.insert(key, made.clone());
+        Ok(made)
+    }
+
     fn transform(
         &mut self,
         diagonals: &Diagonals,
@@ -145,18 +206,20 @@ impl CpuMachine {
         let scale = self.params.scale(level);
         let babies = diagonals.baby_steps();
         let stride = diagonals.stride();
-        let mut steps = Vec::with_capacity(diagonals.count());
-        for giant in 0..diagonals.count() / babies {
-            for baby in 0..babies {
-                let plain = diagonals.baby_giant_plain(baby, giant);
-                let integers = self.encoder.encode_integers(&complex(&plain), scale)?;
-                steps.push((
-                    (giant * babies * stride) as i64,
-                    (baby * stride) as i64,
-                    integers,
-                ));
-            }
-        }
+        let encode = |m: usize| {
+            let (giant, baby) = (m / babies, m % babies);
+            let plain = diagonals.baby_giant_plain(baby, giant);
+            let integers = self.encoder.encode_integers(&complex(&plain), scale)?;
+            Ok((
+                (giant * babies * stride) as i64,
+                (baby * stride) as i64,
+                integers,
+            ))
+        };
+        let steps: Vec<_> = (0..diagonals.count())
+            .into_par_iter()
+            .map(encode)
+            .collect::<Result<_, CkksError>>()?;
         let transform = Arc::new(LinearTransform::from_steps(steps, scale));
         self.transforms.insert(key, transform.clone());
         Ok(transform)
@@ -318,21 +381,7 @@ impl Machine for CpuMachine {
         bound: f64,
         target: Level,
     ) -> Result<Self::Value, CkksError> {
-        let log_slots = distinct_slots.ilog2();
-        let key = (log_slots, bound.to_bits());
-        let bootstrapper = match self.bootstrappers.get(&key) {
-            Some(known) => known.clone(),
-            None => {
-                let shape = BootstrapShape {
-                    log_slots,
-                    bound,
-                    complex: false,
-                };
-                let made = Arc::new(Bootstrapper::new(&self.encoder, shape)?);
-                self.bootstrappers.insert(key, made.clone());
-                made
-            }
-        };
+        let bootstrapper = self.bootstrapper(distinct_slots, bound)?;
         self.bootstraps += 1;
         let target = engine_level(target);
         Ok(Arc::new(bootstrapper.bootstrap(

@@ -294,14 +294,7 @@ impl Plan {
     /// reduced follow the token's lane, so the positions of lane 0 and of the last lane together need all of them.
     pub fn cover(mut self, graph: &Graph) -> Result<Plan, PlanError> {
         let table = CostTable::reference(graph.slots(), self.max_level);
-        let mut counter = Counter::new(graph.slots(), &table);
-        for node in graph.nodes().iter().filter(|node| !node.inputs.is_empty()) {
-            let level_in = self.node(&node.name)?.level_in;
-            let inputs = vec![&level_in; node.inputs.len()];
-            lower(graph, node, &mut counter, &inputs).map_err(|_| PlanError::Missing {
-                node: node.name.clone(),
-            })?;
-        }
+        let counter = self.count(graph, &table)?;
         for (&steps, &level) in counter.rotations() {
             let highest = self.rotations.entry(steps).or_default();
             *highest = level.max(*highest);

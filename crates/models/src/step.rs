@@ -280,12 +280,12 @@ impl StepModel {
     }
 
     /// The vocabulary's logits from the slots of [`logit_outputs`](Self::logit_outputs), in their order.
-    pub fn logits(&self, graph: &Graph, slots: &[Vec<f64>]) -> Vec<f64> {
+    pub fn logits(&self, graph: &Graph, slots: &[impl AsRef<[f64]>]) -> Vec<f64> {
         let outputs = self.logit_outputs(graph);
         let mut logits: Vec<f64> = outputs
             .iter()
             .zip(slots)
-            .flat_map(|((_, layout), slots)| layout.compact(slots))
+            .flat_map(|((_, layout), slots)| layout.compact(slots.as_ref()))
             .collect();
         logits.truncate(self.config().vocabulary);
         logits

@@ -2,9 +2,10 @@
 //!
 //! The Gaussian sampler takes the same time and memory accesses for all values. The ternary ones draw again when a draw is
 //! out of range; how often says nothing about the values that are kept. The positions of a sparse secret steer memory
-//! accesses.
+//! accesses; they are wiped. The caller wipes what is returned.
 
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 /// `n` coefficients, each -1, 0 or 1 with equal probability.
 pub fn ternary<R: CryptoRng + ?Sized>(rng: &mut R, n: usize) -> Vec<i64> {
@@ -21,7 +22,7 @@ pub fn ternary<R: CryptoRng + ?Sized>(rng: &mut R, n: usize) -> Vec<i64> {
 
 /// `n` coefficients of which `min(weight, n)`, at uniform positions, are -1 or 1 and the others 0.
 pub fn sparse_ternary<R: CryptoRng + ?Sized>(rng: &mut R, n: usize, weight: usize) -> Vec<i64> {
-    let mut positions: Vec<usize> = (0..n).collect();
+    let mut positions = Zeroizing::new((0..n).collect::<Vec<usize>>());
     let mut out = vec![0; n];
     for k in 0..weight.min(n) {
         positions.swap(k, k + below(rng, (n - k) as u64) as usize);

@@ -2,6 +2,7 @@
 
 use taciturn_ckks::{
     CkksError, EvaluationKey, EvaluationKeys, Gadget, GadgetName, KeyId, KeyRequest, Parameters,
+    bound_bits,
 };
 use taciturn_ring::{Basis, Poly, sample};
 use zeroize::Zeroizing;
@@ -82,10 +83,30 @@ impl<'a> KeyGenerator<'a> {
                 self.secret,
             ),
         };
-        let digits = switching_key(params, gadget, limbs, &from, under, randomness);
+        let within = check_bound(params, limbs.union(gadget.special), under);
+        let digits =
+            within.map(|()| switching_key(params, gadget, limbs, &from, under, randomness));
         wipe(&mut from);
-        EvaluationKey::from_digits(params, id, limbs, digits)
+        EvaluationKey::from_digits(params, id, limbs, digits?)
     }
+}
+
+/// A key over these limbs must stay within the security bound of the secret that it is encrypted under, whatever gadget it is for.
+fn check_bound(params: &Parameters, limbs: Basis, under: &SecretKey) -> Result<(), CkksError> {
+    let got = params.bits(limbs);
+    let bound = bound_bits(params.literal().log_n, under.distribution());
+    if params.literal().insecure || bound.is_some_and(|bound| got <= bound) {
+        return Ok(());
+    }
+    Err(CkksError::Mismatch {
+        operation: "key generation",
+        expected: format!(
+            "at most {} bits of modulus under a {:?} secret",
+            bound.unwrap_or(0.0),
+            under.distribution()
+        ),
+        got: format!("{got:.1} bits"),
+    })
 }
 
 /// For each digit that meets `limbs`: a seed, b = -a s + e + P g_j s', and the a that the seed expands to.
@@ -146,4 +167,31 @@ pub(crate) fn add_error(params: &Parameters, poly: &mut Poly, randomness: &mut R
     ring.ntt(&mut e);
     ring.add_assign(poly, &e);
     wipe(&mut e);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taciturn_ckks::named;
+
+    #[test]
+    fn a_key_past_its_secrets_bound_is_refused() {
+        let params = named("n16-128").unwrap();
+        let mut randomness = Randomness::from_system().unwrap();
+        let dense = SecretKey::generate(&params, &mut randomness);
+        let sparse = SecretKey::generate_sparse(&params, &mut randomness);
+        let all = params.ring().full_basis();
+        assert!(check_bound(&params, all, &dense).is_ok());
+        // The base limb and one special limb are what the ephemeral secret bears; one more is too many.
+        let two = Basis::range(0..2);
+        assert!(check_bound(&params, two, &sparse).is_ok());
+        assert!(check_bound(&params, two.with(2), &sparse).is_err());
+        // A gadget made for the dense secret cannot be used with a sparse one.
+        let id = KeyId {
+            gadget: GadgetName::Model,
+            galois: 5,
+        };
+        let made = KeyGenerator::new(&params, &sparse).evaluation_key(id, all, &mut randomness);
+        assert!(matches!(made, Err(CkksError::Mismatch { .. })));
+    }
 }

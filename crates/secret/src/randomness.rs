@@ -1,6 +1,6 @@
 //! Two independent generators: one for what is published, one for what must stay private.
 
-use rand_chacha::ChaCha20Rng;
+use chacha20::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -13,7 +13,7 @@ pub struct RandomnessError(getrandom::Error);
 /// Source of all randomness of a client.
 ///
 /// Public seeds and private randomness come from generators that were seeded apart, so that a published seed says nothing
-/// about a private stream.
+/// about a private stream. Both wipe their state when dropped.
 pub struct Randomness {
     public: ChaCha20Rng,
     private: ChaCha20Rng,

@@ -1,6 +1,6 @@
 //! The client's long-term secret.
 
-use taciturn_ckks::Parameters;
+use taciturn_ckks::{Parameters, SecretDistribution};
 use taciturn_ring::{Basis, Poly, sample};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -9,13 +9,14 @@ use crate::Randomness;
 /// A secret polynomial over every limb, in evaluation form; wiped when dropped.
 pub struct SecretKey {
     poly: Poly,
+    distribution: SecretDistribution,
 }
 
 impl SecretKey {
     /// A uniform ternary secret.
     pub fn generate(params: &Parameters, randomness: &mut Randomness) -> Self {
         let coefficients = Zeroizing::new(sample::ternary(randomness.private(), params.ring().n()));
-        Self::from_coefficients(params, &coefficients)
+        Self::from_coefficients(params, &coefficients, SecretDistribution::DenseTernary)
     }
 
     /// A ternary secret of fixed Hamming weight, for use inside a bootstrap only.
@@ -26,14 +27,24 @@ impl SecretKey {
             params.ring().n(),
             weight,
         ));
-        Self::from_coefficients(params, &coefficients)
+        let distribution = SecretDistribution::SparseTernary { weight };
+        Self::from_coefficients(params, &coefficients, distribution)
     }
 
-    fn from_coefficients(params: &Parameters, coefficients: &[i64]) -> Self {
+    fn from_coefficients(
+        params: &Parameters,
+        coefficients: &[i64],
+        distribution: SecretDistribution,
+    ) -> Self {
         let ring = params.ring();
         let mut poly = ring.from_signed(coefficients, Basis::range(0..ring.moduli().len()));
         ring.ntt(&mut poly);
-        Self { poly }
+        Self { poly, distribution }
+    }
+
+    /// What its security bound depends on.
+    pub(crate) fn distribution(&self) -> SecretDistribution {
+        self.distribution
     }
 
     pub(crate) fn poly(&self) -> &Poly {

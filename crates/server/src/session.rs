@@ -32,12 +32,14 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session after the public beginning-of-text token, with the client's keys.
+    /// A session after the public beginning-of-text token, with the client's keys. Encodes the weights; `progress` hears how many of how
+    /// many operands are done.
     pub fn new(
         model: Arc<StepModel>,
         plan: Plan,
         params: &Parameters,
         keys: EvaluationKeys,
+        progress: impl FnMut(usize, usize),
     ) -> Result<Self, ServerError> {
         if plan.slots != params.slots() {
             return Err(ServerError::Plan {
@@ -45,7 +47,10 @@ impl Session {
                 params: params.slots(),
             });
         }
-        let machine = CpuMachine::new(Evaluator::new(params, keys));
+        let mut machine = CpuMachine::new(Evaluator::new(params, keys));
+        // The longest step has every operand of all others.
+        let longest = model.step_graph(&plan, model.context() - 1)?;
+        machine.prepare(&longest, &plan, progress)?;
         let mut caches = HashMap::new();
         for (name, plain) in model.prefix_caches() {
             let family = name
