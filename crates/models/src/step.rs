@@ -1,60 +1,26 @@
 //! The encrypted step of a GPT-2 model: prepared weights and calibrated approximations as one graph per token position.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+mod client;
+mod layer;
 
-use taciturn_approx::{Calibration, Exp, Gelu, GeluForm, Inverse, InverseSqrt};
+use std::collections::BTreeMap;
+
+use taciturn_approx::Calibration;
 use taciturn_graph::{
-    AttentionSpec, CostTable, FeedForwardSpec, FunctionKind, Graph, Heads, Layout, Matrix, NodeId,
-    NormSpec, Op, Placement, Plain, PlainId, Plan, Rest, refresh_site,
+    CostTable, Graph, Heads, Layout, Matrix, NodeId, NormSpec, Placement, Plain, PlainId, Plan,
+    Rest, refresh_site,
 };
 
 use crate::bounds::bound_name;
-use crate::calibrate::beta_name;
-use crate::checkpoint::{Checkpoint, LinearWeights};
+use crate::checkpoint::Checkpoint;
 use crate::clear::ClearModel;
-use crate::config::{Activation, Gpt2Config};
+use crate::config::Gpt2Config;
 use crate::error::ModelError;
-use crate::observe::denominator_name;
 use crate::prepared::{LayerPrefix, Prepared};
-use crate::softmax::{Divisions, divisions};
+use client::{INPUT, LOGITS, witness_name, witness_nodes};
+use layer::{Layer, build_layer, geometry, norm, padded, spread};
 
-/// Name of the encrypted input, and of the outputs' beginning.
-const INPUT: &str = "embedding";
-const LOGITS: &str = "logits";
-const WITNESS: &str = "witness";
-
-/// Bits that an approximation is chosen for: of relative error for the norms and the last division, of the largest value for the
-/// exponential, of absolute error for GeLU. An error of 2^-14 in any of them moves a logit by about 2^-10 of its range.
-const NORM_BITS: f64 = 16.0;
-const EXP_BITS: f64 = 16.0;
-const INVERSE_BITS: f64 = 14.0;
-const GELU_BITS: f64 = 14.0;
-
-/// A decrypted value that tells whether an encrypted run stayed in its intervals.
-#[derive(Clone, Debug)]
-pub struct Witness {
-    /// Name of the output.
-    pub output: String,
-    /// The polynomial whose argument it is.
-    pub site: String,
-    /// Where its entries are.
-    pub layout: Layout,
-    /// Lower end of the polynomial's interval.
-    pub low: f64,
-    /// Upper end of the polynomial's interval.
-    pub high: f64,
-}
-
-struct Layer {
-    norm1: NormSpec,
-    /// Constants per head and position are filled in for each position.
-    attention: AttentionSpec,
-    /// Head after head, one constant per position.
-    beta: Vec<f64>,
-    norm2: NormSpec,
-    feed_forward: FeedForwardSpec,
-}
+pub use client::Witness;
 
 /// Everything public about a model's encrypted step, for machines of a number of slots and up to a number of tokens.
 pub struct StepModel {
@@ -131,18 +97,6 @@ impl StepModel {
     /// The number of tokens that fit, the beginning-of-text token included.
     pub fn context(&self) -> usize {
         self.context
-    }
-
-    /// Name of the encrypted input.
-    pub fn input_name() -> &'static str {
-        INPUT
-    }
-
-    /// One period of the slots of a token's input: its centred embedding, padded with zeros.
-    pub fn embed(&self, token: u32, position: usize) -> Result<Vec<f64>, ModelError> {
-        let mut slots = self.prepared.embed(token, position)?;
-        slots.resize(self.width, 0.0);
-        Ok(slots)
     }
 
     /// The caches after the public beginning-of-text token, by name: computed in the clear.
@@ -269,217 +223,4 @@ impl StepModel {
             Ok(plan.cover(&self.graph(position)?)?)
         })
     }
-
-    /// Names of the outputs that hold the logits, with their layouts, in order.
-    pub fn logit_outputs(&self, graph: &Graph) -> Vec<(String, Layout)> {
-        let outputs = graph.outputs().iter();
-        outputs
-            .filter(|(name, _)| name.starts_with(LOGITS))
-            .map(|(name, id)| (name.clone(), graph.node(*id).layout))
-            .collect()
-    }
-
-    /// The vocabulary's logits from the slots of [`logit_outputs`](Self::logit_outputs), in their order.
-    pub fn logits(&self, graph: &Graph, slots: &[impl AsRef<[f64]>]) -> Vec<f64> {
-        let outputs = self.logit_outputs(graph);
-        let mut logits: Vec<f64> = outputs
-            .iter()
-            .zip(slots)
-            .flat_map(|((_, layout), slots)| layout.compact(slots.as_ref()))
-            .collect();
-        logits.truncate(self.config().vocabulary);
-        logits
-    }
-
-    /// What a client checks after decryption: arguments of polynomials lie in their intervals, refreshed values within their bounds. (A
-    /// refreshed value past its bound still comes out past it, up to hundreds of times: the sine bends late.)
-    pub fn witnesses(&self, graph: &Graph) -> Vec<Witness> {
-        let polynomials = graph.nodes().iter().filter_map(|node| match &node.op {
-            Op::Polynomial(function) => Some((node, function)),
-            _ => None,
-        });
-        let arguments = polynomials.map(|(node, function)| Witness {
-            output: witness_name(&node.name),
-            site: node.name.clone(),
-            layout: graph.node(node.inputs[0]).layout,
-            low: function.polynomial.low,
-            high: function.polynomial.high,
-        });
-        let refreshed = graph.outputs().iter().filter_map(|(output, id)| {
-            let node = graph.node(*id);
-            let bound = node
-                .bound
-                .filter(|_| *output == witness_name(&refresh_site(&node.name)))?;
-            Some(Witness {
-                output: output.clone(),
-                site: refresh_site(&node.name),
-                layout: node.layout,
-                low: -bound,
-                high: bound,
-            })
-        });
-        arguments.chain(refreshed).collect()
-    }
-}
-
-fn witness_name(node: &str) -> String {
-    format!("{WITNESS}.{node}")
-}
-
-fn witness_nodes(graph: &Graph) -> Vec<(String, NodeId)> {
-    let polynomials = graph
-        .nodes()
-        .iter()
-        .filter(|node| matches!(node.op, Op::Polynomial(_)));
-    polynomials
-        .map(|node| (witness_name(&node.name), node.inputs[0]))
-        .collect()
-}
-
-/// Heads and channels padded separately; as many groups of lanes as hold the context.
-fn geometry(config: &Gpt2Config, slots: usize, context: usize) -> Result<Heads, ModelError> {
-    let heads = config.heads.next_power_of_two();
-    let channels = config.head_width().next_power_of_two();
-    let lanes = (slots / (heads * channels)).max(1);
-    Ok(Heads::new(
-        slots,
-        heads,
-        channels,
-        context.div_ceil(lanes).next_power_of_two(),
-    )?)
-}
-
-fn norm(
-    config: &Gpt2Config,
-    calibration: &Calibration,
-    site: &str,
-) -> Result<NormSpec, ModelError> {
-    let range = calibration.site(site)?;
-    Ok(NormSpec {
-        width: config.width,
-        epsilon: config.epsilon,
-        inverse_sqrt: InverseSqrt::choose(range.low(), range.high(), NORM_BITS)?,
-    })
-}
-
-fn build_layer(
-    prepared: &Prepared,
-    calibration: &Calibration,
-    layer: usize,
-    heads: Heads,
-    width: usize,
-) -> Result<Layer, ModelError> {
-    let (config, block) = (&prepared.config, &prepared.blocks[layer]);
-    let channels = config.head_width();
-    let column = |old: usize| heads.column(old / channels, old % channels);
-    let identity = |i: usize| i;
-    let name = |part: &str| format!("layer{layer}.{part}");
-    let attention_width = heads.width();
-
-    let exponents = calibration.site(&name("exponents"))?;
-    let squarings = calibration.softmax_squarings;
-    let intervals = (0..=squarings)
-        .map(|round| {
-            let range = calibration.site(&denominator_name(layer, round))?;
-            Ok((range.low(), range.high()))
-        })
-        .collect::<Result<Vec<_>, ModelError>>()?;
-    let Divisions {
-        coarse,
-        last: (low, high),
-    } = divisions(layer, &intervals)?;
-    let qkv = (width, attention_width);
-    let attention = AttentionSpec {
-        heads,
-        used_heads: config.heads,
-        query: padded(&name("query"), &block.query, qkv, identity, column),
-        key: padded(&name("key"), &block.key, qkv, identity, column),
-        value: padded(&name("value"), &block.value, qkv, identity, column),
-        output: padded(
-            &name("output"),
-            &block.output,
-            (attention_width, width),
-            column,
-            identity,
-        ),
-        query_bias: Some(spread(&block.query.bias, attention_width, column)),
-        key_bias: Some(spread(&block.key.bias, attention_width, column)),
-        value_bias: Some(spread(&block.value.bias, attention_width, column)),
-        output_bias: Some(spread(&block.output.bias, width, identity)),
-        rope: None,
-        // 1/sqrt(head width) is in the query's weights.
-        score_scale: 0.5f64.powi(squarings as i32),
-        offsets: Vec::new(),
-        exp: Exp::choose(exponents.low(), exponents.high(), EXP_BITS)?,
-        rounds: coarse,
-        inverse: Inverse::choose(low, high, INVERSE_BITS)?,
-    };
-    let hidden = config.hidden.next_power_of_two();
-    let range = calibration.site(&name("hidden"))?;
-    let (form, kind) = match config.activation {
-        Activation::GeluTanh => (GeluForm::Tanh, FunctionKind::GeluTanh),
-        Activation::GeluErf => (GeluForm::Erf, FunctionKind::GeluErf),
-    };
-    // The interval has to contain zero, where padding sits.
-    let edge = 1e-3 * range.bound;
-    let gelu = Gelu::choose(
-        form,
-        range.low().min(-edge),
-        range.high().max(edge),
-        GELU_BITS,
-    )?;
-    let feed_forward = FeedForwardSpec {
-        up: padded(&name("up"), &block.up, (width, hidden), identity, identity),
-        up_bias: Some(spread(&block.up.bias, hidden, identity)),
-        gate: None,
-        down: padded(
-            &name("down"),
-            &block.down,
-            (hidden, width),
-            identity,
-            identity,
-        ),
-        down_bias: Some(spread(&block.down.bias, width, identity)),
-        kind,
-        polynomial: gelu.poly,
-    };
-    Ok(Layer {
-        norm1: norm(config, calibration, &name("norm1.variance"))?,
-        attention,
-        beta: calibration
-            .constant(&beta_name(layer), config.heads * calibration.context)?
-            .to_vec(),
-        norm2: norm(config, calibration, &name("norm2.variance"))?,
-        feed_forward,
-    })
-}
-
-/// A matrix with rows and columns moved and zeros between and after them.
-fn padded(
-    name: &str,
-    linear: &LinearWeights,
-    (rows, columns): (usize, usize),
-    row: impl Fn(usize) -> usize,
-    column: impl Fn(usize) -> usize,
-) -> Matrix {
-    let weight = &linear.weight;
-    let mut entries = vec![0f32; rows * columns];
-    for i in 0..weight.rows() {
-        for (j, &value) in weight.row(i).iter().enumerate() {
-            entries[row(i) * columns + column(j)] = value;
-        }
-    }
-    Matrix::computed(name, rows, columns, {
-        let entries: Arc<[f32]> = entries.into();
-        move |i, j| f64::from(entries[i * columns + j])
-    })
-}
-
-/// A vector with entries moved and zeros between and after them.
-fn spread(values: &[f64], length: usize, to: impl Fn(usize) -> usize) -> Vec<f64> {
-    let mut out = vec![0.0; length];
-    for (i, &value) in values.iter().enumerate() {
-        out[to(i)] = value;
-    }
-    out
 }
