@@ -35,6 +35,16 @@ pub enum ApproxError {
         /// Bits of the best candidate.
         best: f64,
     },
+    /// Fewer points than a polynomial of the degree has coefficients.
+    #[error(
+        "fit: expected more than {degree} points for a polynomial of degree {degree}, got {got}; give more points or lower the degree"
+    )]
+    Points {
+        /// Degree asked for.
+        degree: usize,
+        /// Points given.
+        got: usize,
+    },
     /// The degree is larger than the fit can handle in double precision.
     #[error(
         "fit: expected a degree of at most {limit}, got {got}; compose with a Newton step or squarings instead"

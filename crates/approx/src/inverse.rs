@@ -35,19 +35,13 @@ impl InverseSqrt {
 
     /// The cheapest that reaches `bits` of relative error on `[low, high]`: least depth, then fewest products.
     pub fn choose(low: f64, high: f64, bits: f64) -> Result<Self, ApproxError> {
-        let request = Request {
+        let steps = Steps {
             function: "1/sqrt(x)",
-            low,
-            high,
-            bits,
-            max_steps: MAX_STEPS,
-            step_depth: 2,
-            step_products: 3,
+            products: 3,
         };
-        let fit = |c: Candidate| Ok(Self::fit(low, high, c.degree, 0)?.start);
-        choose_start(
-            &request,
-            fit,
+        steps.choose(
+            (low, high, bits),
+            |degree| Ok(Self::fit(low, high, degree, 0)?.start),
             |start, newton| Self { start, newton },
             Self::worst_error_bits,
         )
@@ -61,7 +55,7 @@ impl InverseSqrt {
     /// Multiplicative depth for an argument that is already mapped for the start: a step is `3y/2 - (xy)(yy)/2`, whose
     /// halves are changes of scale.
     pub fn depth(&self) -> u32 {
-        self.start.depth() + 2 * self.newton
+        self.start.depth() + STEP_DEPTH * self.newton
     }
 
     /// Ciphertext products.
@@ -95,19 +89,13 @@ impl Inverse {
 
     /// The cheapest that reaches `bits` of relative error on `[low, high]`: least depth, then fewest products.
     pub fn choose(low: f64, high: f64, bits: f64) -> Result<Self, ApproxError> {
-        let request = Request {
+        let steps = Steps {
             function: "1/x",
-            low,
-            high,
-            bits,
-            max_steps: MAX_STEPS,
-            step_depth: 2,
-            step_products: 2,
+            products: 2,
         };
-        let fit = |c: Candidate| Ok(Self::fit(low, high, c.degree, 0)?.start);
-        choose_start(
-            &request,
-            fit,
+        steps.choose(
+            (low, high, bits),
+            |degree| Ok(Self::fit(low, high, degree, 0)?.start),
             |start, newton| Self { start, newton },
             Self::worst_error_bits,
         )
@@ -120,7 +108,7 @@ impl Inverse {
 
     /// Multiplicative depth for an argument that is already mapped for the start.
     pub fn depth(&self) -> u32 {
-        self.start.depth() + 2 * self.newton
+        self.start.depth() + STEP_DEPTH * self.newton
     }
 
     /// Ciphertext products.
@@ -151,20 +139,42 @@ fn scaled_fit(
     })
 }
 
-/// [`cheapest`] over starts of each degree, every one fitted once.
-fn choose_start<A>(
-    request: &Request,
-    fit: impl Fn(Candidate) -> Result<Chebyshev, ApproxError>,
-    join: impl Fn(Chebyshev, u32) -> A,
-    measure: impl Fn(&A) -> f64,
-) -> Result<A, ApproxError> {
-    let mut starts: HashMap<usize, Chebyshev> = HashMap::new();
-    let make = |c: Candidate| {
-        let start = match starts.get(&c.degree) {
-            Some(start) => start.clone(),
-            None => starts.entry(c.degree).or_insert(fit(c)?).clone(),
+/// Depth of one Newton step of either function.
+const STEP_DEPTH: u32 = 2;
+
+/// A function computed by Newton steps from a polynomial.
+struct Steps {
+    function: &'static str,
+    /// Ciphertext products of one step.
+    products: u32,
+}
+
+impl Steps {
+    /// [`cheapest`] over starts of each degree, every one fitted once.
+    fn choose<A>(
+        &self,
+        (low, high, bits): (f64, f64, f64),
+        fit: impl Fn(usize) -> Result<Chebyshev, ApproxError>,
+        join: impl Fn(Chebyshev, u32) -> A,
+        measure: impl Fn(&A) -> f64,
+    ) -> Result<A, ApproxError> {
+        let request = Request {
+            function: self.function,
+            low,
+            high,
+            bits,
+            max_steps: MAX_STEPS,
+            step_depth: STEP_DEPTH,
+            step_products: self.products,
         };
-        Ok(join(start, c.steps))
-    };
-    cheapest(request, make, measure)
+        let mut starts: HashMap<usize, Chebyshev> = HashMap::new();
+        let make = |c: Candidate| {
+            let start = match starts.get(&c.degree) {
+                Some(start) => start.clone(),
+                None => starts.entry(c.degree).or_insert(fit(c.degree)?).clone(),
+            };
+            Ok(join(start, c.steps))
+        };
+        cheapest(&request, make, measure)
+    }
 }

@@ -20,6 +20,7 @@ mod exp;
 mod fit;
 mod gelu;
 mod inverse;
+mod points;
 mod special;
 
 pub use calibration::{CALIBRATION_VERSION, Calibration, CalibrationError, SiteRange};
@@ -30,4 +31,5 @@ pub use exp::Exp;
 pub use fit::{MAX_DEGREE, interpolate, minimax, minimax_through_zero, worst_on_grid};
 pub use gelu::{Gelu, GeluForm};
 pub use inverse::{Inverse, InverseSqrt};
+pub use points::{Point, fit_points};
 pub use special::{erf, gelu_erf, gelu_tanh};

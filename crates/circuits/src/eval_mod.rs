@@ -7,7 +7,7 @@
 
 use std::f64::consts::TAU;
 
-use taciturn_approx::Chebyshev;
+use taciturn_approx::{Chebyshev, Point, fit_points};
 use taciturn_ckks::{Ciphertext, CkksError, Complex64, Evaluator, Scale};
 
 use crate::polynomial::{depth_of_degree, evaluate_chebyshev};
@@ -80,105 +80,23 @@ fn double_angle(ev: &Evaluator, c: &Ciphertext, a: f64) -> Result<Ciphertext, Ck
 
 /// Fits cos(2 pi K' t / 2^r), as a polynomial in u = 2t^2 - 1, on the points t = (I - 1/4 + e) / K' with |e| <= 1/ratio.
 ///
-/// Iteratively reweighted least squares (Lawson 1961). The weight 1/sin of the angle before doubling is how much an error of the cosine grows
-/// through the double angles, so that the error of the sine, which counts, comes out level.
+/// The weight 1/sin of the angle before doubling is how much an error of the cosine grows through the double angles, so that the error
+/// of the sine, which counts, comes out level.
 fn fit(range: f64, ratio: f64) -> Chebyshev {
-    let mut rows = Vec::new();
-    for integer in -(INTEGER_BOUND as i64)..=INTEGER_BOUND as i64 {
-        for step in -3..=3 {
+    let integers = -(INTEGER_BOUND as i64)..=INTEGER_BOUND as i64;
+    let points: Vec<Point> = integers
+        .flat_map(|integer| (-3..=3).map(move |step| (integer, step)))
+        .map(|(integer, step)| {
             let y = integer as f64 - 0.25 + step as f64 / 3.0 / ratio;
             let angle = TAU * y / 2f64.powi(DOUBLE_ANGLES as i32);
-            let u = 2.0 * (y / range).powi(2) - 1.0;
-            rows.push(Row {
-                u,
+            Point {
+                x: 2.0 * (y / range).powi(2) - 1.0,
                 value: angle.cos(),
-                growth: 1.0 / angle.sin().abs(),
-                weight: 1.0,
-            });
-        }
-    }
-    let mut best: Option<(f64, Vec<f64>)> = None;
-    for _ in 0..60 {
-        let coefficients = least_squares(&rows);
-        let poly = Chebyshev {
-            low: -1.0,
-            high: 1.0,
-            coefficients,
-        };
-        let errors: Vec<f64> = rows
-            .iter()
-            .map(|r| ((poly.evaluate(r.u) - r.value) * r.growth).abs())
-            .collect();
-        let worst = errors.iter().fold(0.0, |a: f64, &b| a.max(b));
-        if best.as_ref().is_none_or(|(e, _)| worst < *e) {
-            best = Some((worst, poly.coefficients));
-        }
-        let total: f64 = rows.iter().zip(&errors).map(|(r, e)| r.weight * e).sum();
-        for (row, e) in rows.iter_mut().zip(&errors) {
-            // A floor keeps rows alive that happen to fit well in one round.
-            row.weight = (row.weight * e / total).max(1e-6);
-        }
-    }
-    let (_, coefficients) = best.expect("at least one round ran");
-    Chebyshev {
-        low: -1.0,
-        high: 1.0,
-        coefficients,
-    }
-}
-
-struct Row {
-    u: f64,
-    value: f64,
-    growth: f64,
-    weight: f64,
-}
-
-/// Chebyshev coefficients that minimise the weighted squares, by modified Gram-Schmidt with one reorthogonalisation.
-fn least_squares(rows: &[Row]) -> Vec<f64> {
-    let unknowns = DEGREE + 1;
-    let weights: Vec<f64> = rows.iter().map(|r| r.weight.sqrt() * r.growth).collect();
-    let mut columns: Vec<Vec<f64>> = vec![Vec::new(); unknowns];
-    for (row, w) in rows.iter().zip(&weights) {
-        let (mut a, mut b) = (1.0, row.u);
-        for column in &mut columns {
-            column.push(a * w);
-            (a, b) = (b, 2.0 * row.u * b - a);
-        }
-    }
-    let mut rhs: Vec<f64> = rows
-        .iter()
-        .zip(&weights)
-        .map(|(r, w)| r.value * w)
-        .collect();
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
-    let mut r = vec![vec![0.0; unknowns]; unknowns];
-    let mut projected = vec![0.0; unknowns];
-    for k in 0..unknowns {
-        let (done, rest) = columns.split_at_mut(k);
-        let current = &mut rest[0];
-        for _ in 0..2 {
-            for (j, q) in done.iter().enumerate() {
-                let c = dot(q, current);
-                r[j][k] += c;
-                current.iter_mut().zip(q).for_each(|(x, y)| *x -= c * y);
+                weight: 1.0 / angle.sin().abs(),
             }
-        }
-        let norm = dot(current, current).sqrt();
-        r[k][k] = norm;
-        current.iter_mut().for_each(|x| *x /= norm);
-        let c = dot(current, &rhs);
-        projected[k] = c;
-        rhs.iter_mut()
-            .zip(current.iter())
-            .for_each(|(x, y)| *x -= c * y);
-    }
-    let mut out = vec![0.0; unknowns];
-    for k in (0..unknowns).rev() {
-        let tail: f64 = (k + 1..unknowns).map(|j| r[k][j] * out[j]).sum();
-        out[k] = (projected[k] - tail) / r[k][k];
-    }
-    out
+        })
+        .collect();
+    fit_points(&points, -1.0, 1.0, DEGREE).expect("more points than coefficients, all in [-1, 1]")
 }
 
 #[cfg(test)]
