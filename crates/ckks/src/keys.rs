@@ -5,9 +5,12 @@ use std::{
     sync::Arc,
 };
 
-use taciturn_ring::{Basis, Poly};
+use taciturn_ring::{Basis, Form, Poly};
 
 use crate::{CkksError, Gadget, GadgetName, Parameters};
+
+/// Bytes of the seed of a uniform half.
+const SEED_BYTES: usize = 32;
 
 /// What a key switches, with which gadget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,17 +59,29 @@ impl KeyRequest {
 
     /// Bytes of all keys in memory, both halves expanded.
     pub fn resident_bytes(&self, params: &Parameters) -> usize {
+        let halves = self.digits(params).map(|half| 2 * half);
+        halves.sum()
+    }
+
+    /// Bytes of all keys when stored: one half and a seed per digit.
+    pub fn stored_bytes(&self, params: &Parameters) -> usize {
+        let halves = self.digits(params).map(|half| half + SEED_BYTES);
+        halves.sum()
+    }
+
+    /// Bytes of one half of every digit of every key.
+    fn digits(&self, params: &Parameters) -> impl Iterator<Item = usize> {
         let poly = params.ring().n() * 8;
-        self.iter()
-            .map(|(id, limbs)| {
-                let gadget = params.gadget(id.gadget);
-                used_digits(gadget, limbs).count() * limbs.union(gadget.special).len() * 2 * poly
-            })
-            .sum()
+        self.iter().flat_map(move |(id, limbs)| {
+            let gadget = params.gadget(id.gadget);
+            let half = limbs.union(gadget.special).len() * poly;
+            used_digits(gadget, limbs).map(move |_| half)
+        })
     }
 }
 
-/// The digits of a gadget that meet a set of limbs. They come first in the gadget: every basis that occurs fills digits from the front.
+/// The digits of a gadget that meet a set of limbs. They come first in the gadget: `Parameters::new` refuses a set where a basis that
+/// occurs leaves a digit out.
 pub(crate) fn used_digits(gadget: &Gadget, limbs: Basis) -> impl Iterator<Item = Basis> + '_ {
     gadget
         .digits
@@ -82,21 +97,45 @@ pub struct EvaluationKey {
     /// The ciphertext limbs that it covers.
     pub limbs: Basis,
     /// For each digit the seed that its uniform half `a` was expanded from.
-    pub seeds: Vec<[u8; 32]>,
+    pub seeds: Vec<[u8; SEED_BYTES]>,
     /// For each digit (b, a).
     pub digits: Vec<(Poly, Poly)>,
 }
 
 impl EvaluationKey {
-    /// Puts a key together from what is stored of it, expanding the uniform halves.
+    /// Puts a key together from what is stored of it, expanding the uniform halves. Fails on halves of another shape and on residues that
+    /// are not below their primes.
     pub fn from_halves(
         params: &Parameters,
         id: KeyId,
         limbs: Basis,
-        halves: Vec<([u8; 32], Poly)>,
+        halves: Vec<([u8; SEED_BYTES], Poly)>,
     ) -> Result<Self, CkksError> {
-        let basis = limbs.union(params.gadget(id.gadget).special);
-        let expand = |(seed, b): ([u8; 32], Poly)| (seed, (b, params.ring().uniform(&seed, basis)));
+        let (ring, gadget) = (params.ring(), params.gadget(id.gadget));
+        if !limbs.is_subset(gadget.limbs) {
+            return Err(CkksError::Mismatch {
+                operation: "evaluation key",
+                expected: format!("limbs among those of the {:?} gadget", id.gadget),
+                got: format!("limbs {limbs}"),
+            });
+        }
+        let basis = limbs.union(gadget.special);
+        let whole = |b: &Poly| {
+            let shape = (b.n(), b.form(), b.basis()) == (ring.n(), Form::Evaluation, basis);
+            shape && ring.is_canonical(b)
+        };
+        if let Some(digit) = halves.iter().position(|(_, b)| !whole(b)) {
+            return Err(CkksError::Mismatch {
+                operation: "evaluation key",
+                expected: format!(
+                    "halves in evaluation form over {} limbs of {} residues, each below its prime",
+                    basis.len(),
+                    ring.n()
+                ),
+                got: format!("another one for digit {digit}"),
+            });
+        }
+        let expand = |(seed, b)| (seed, (b, ring.uniform(&seed, basis)));
         Self::from_digits(params, id, limbs, halves.into_iter().map(expand))
     }
 
@@ -105,7 +144,7 @@ impl EvaluationKey {
         params: &Parameters,
         id: KeyId,
         limbs: Basis,
-        digits: impl IntoIterator<Item = ([u8; 32], (Poly, Poly))>,
+        digits: impl IntoIterator<Item = ([u8; SEED_BYTES], (Poly, Poly))>,
     ) -> Result<Self, CkksError> {
         let gadget = params.gadget(id.gadget);
         let basis = limbs.union(gadget.special);
@@ -133,7 +172,7 @@ impl EvaluationKey {
     pub fn stored_bytes(&self) -> usize {
         self.digits
             .iter()
-            .map(|(b, _)| b.words().len() * 8 + 32)
+            .map(|(b, _)| b.words().len() * 8 + SEED_BYTES)
             .sum()
     }
 

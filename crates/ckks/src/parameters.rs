@@ -6,6 +6,7 @@ use taciturn_ring::{Basis, Ring, primes_near};
 
 use crate::{
     CkksError, Gadget, GadgetName, Level, Scale, SecretDistribution, SecurityEstimate, bound_bits,
+    keys::used_digits,
 };
 
 /// What a parameter set is made from; `Parameters::new` checks it.
@@ -79,6 +80,11 @@ impl Parameters {
             )));
         }
 
+        let gadgets = gadgets(l, ciphertext_limbs);
+        for gadget in &gadgets {
+            check_digits(gadget, l).map_err(fail)?;
+        }
+
         let wide_count = total - l.levels;
         // Slightly below the power of two, so that all of them stay under it.
         let wide_target =
@@ -102,7 +108,6 @@ impl Parameters {
         primes.extend(model_primes);
         primes.extend(wide);
         let ring = Ring::new(l.log_n, &primes)?;
-        let gadgets = gadgets(l, ciphertext_limbs);
         let bits = |b: Basis| b.iter().map(|i| (primes[i] as f64).log2()).sum::<f64>();
         for g in &gadgets {
             let got = bits(g.limbs.union(g.special));
@@ -279,6 +284,27 @@ fn check_bootstrap(l: &ParametersLiteral) -> Result<(), String> {
         return Err(
             "estimate: expected the lattice estimator's result for a secure set, got none".into(),
         );
+    }
+    Ok(())
+}
+
+/// Every basis that occurs meets the digits of a gadget from the front, none left out ([`used_digits`] stops at the first that is not met):
+/// a level's limbs together with the first of EvalMod's and CoeffsToSlots', as a bootstrap raises to them and drops them from the top.
+fn check_digits(gadget: &Gadget, l: &ParametersLiteral) -> Result<(), String> {
+    for level in 0..=l.levels {
+        for raised in 0..=l.eval_mod_limbs + l.coeffs_to_slots_limbs {
+            let limbs = Basis::range(0..level + 1)
+                .union(Basis::range(1 + l.levels..1 + l.levels + raised))
+                .intersection(gadget.limbs);
+            let used: usize = used_digits(gadget, limbs).map(|digit| digit.len()).sum();
+            if used != limbs.len() {
+                return Err(format!(
+                    "the {:?} gadget: expected digits that limbs fill from the front, but level {level} with {raised} raised limbs leaves \
+                     one out; use fewer coeffs_to_slots_limbs or more bootstrap_special_limbs",
+                    gadget.name
+                ));
+            }
+        }
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use taciturn_ckks::{
     CkksError, Complex64, Encoder, GadgetName, Level, Parameters, ParametersLiteral, bound_bits,
     named, names,
 };
+use taciturn_ring::Basis;
 
 fn literal() -> ParametersLiteral {
     *named("n16-128").unwrap().literal()
@@ -34,7 +35,7 @@ fn the_default_set_is_within_its_bounds() {
         let covered = gadget
             .digits
             .iter()
-            .fold(taciturn_ring::Basis::EMPTY, |all, d| all.union(*d));
+            .fold(Basis::EMPTY, |all, d| all.union(*d));
         assert_eq!(covered, gadget.limbs, "{name:?}");
     }
     for level in 0..=params.max_level().0 {
@@ -109,6 +110,57 @@ fn a_set_that_no_bootstrap_can_use_is_refused_by_field() {
             Ok(_) => panic!("{field}: the set was built"),
         }
     }
+}
+
+/// Digits that a key switch takes come first in their gadget for every basis of a level and of a bootstrap to it.
+#[test]
+fn every_basis_fills_digits_from_the_front() {
+    for name in names() {
+        let params = named(name).unwrap();
+        let top = params.coeffs_to_slots_limbs().end;
+        for gadget in [GadgetName::Bootstrap, GadgetName::Model] {
+            let gadget = params.gadget(gadget);
+            for level in 0..=params.max_level().0 {
+                for end in params.eval_mod_limbs().start..=top {
+                    let raised = Basis::range(params.eval_mod_limbs().start..end);
+                    let limbs = params.level_basis(Level(level)).union(raised);
+                    if !limbs.is_subset(gadget.limbs) {
+                        continue;
+                    }
+                    let met: Vec<bool> = (gadget.digits.iter())
+                        .map(|digit| !digit.intersection(limbs).is_empty())
+                        .collect();
+                    assert!(met.is_sorted_by(|a, b| a >= b), "{name} {limbs:?}: {met:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_set_whose_digits_some_basis_leaves_out_is_refused() {
+    let insecure = *named("insecure-n11").unwrap().literal();
+    // EvalMod's and CoeffsToSlots' limbs fill two digits with no room for the levels, which then lie in the third.
+    let gap = ParametersLiteral {
+        level_bits: 45,
+        coeffs_to_slots_limbs: 7,
+        ..insecure
+    };
+    match Parameters::new("insecure-gap", gap) {
+        Err(CkksError::Parameters { what, .. }) => {
+            assert!(
+                what.contains("Bootstrap gadget") && what.contains("level 1"),
+                "{what}"
+            );
+        }
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("the set was built"),
+    }
+    let filled = ParametersLiteral {
+        level_bits: 45,
+        ..insecure
+    };
+    assert!(Parameters::new("insecure-filled", filled).is_ok());
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Flags: one definition each.
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+
+use crate::number::{positive, real, whole};
+use crate::size;
 
 /// Text generation with a language model that never sees the text.
 #[derive(Parser)]
@@ -12,8 +15,8 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// Threads to compute with; by default one per core.
-    #[arg(long, global = true, value_name = "N")]
+    /// Threads to compute with, at most one per core of this machine; by default all.
+    #[arg(long, global = true, value_name = "N", value_parser = positive)]
     pub threads: Option<NonZeroUsize>,
 }
 
@@ -66,8 +69,8 @@ pub struct ParamsArgs {
 /// How much memory may be used.
 #[derive(Group)]
 pub struct MemoryArgs {
-    /// Refuse work that is predicted to need more than this; by default what the machine has available.
-    #[arg(long, value_name = "BYTES")]
+    /// Refuse work that is predicted to need more than this, as 12GB, 12GiB, 500MB or bytes; by default what the machine has available.
+    #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
     pub memory_limit: Option<u64>,
 }
 
@@ -84,14 +87,15 @@ pub struct GenerateArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub prompt: String,
     /// Tokens to generate; fewer where the model ends the text.
-    #[arg(long, value_name = "N", default_value = "16")]
-    pub max_new_tokens: NonZeroU32,
+    #[arg(long, value_name = "N", default_value = "16", value_parser = positive)]
+    pub max_new_tokens: NonZeroUsize,
     /// 0 takes the most likely token; above, tokens are drawn.
     #[arg(
         long,
         value_name = "T",
         default_value_t = 0.0,
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        value_parser = real
     )]
     pub temperature: f64,
     /// Draw among the most likely tokens that together have this probability.
@@ -99,11 +103,12 @@ pub struct GenerateArgs {
         long,
         value_name = "P",
         default_value_t = 1.0,
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        value_parser = real
     )]
     pub top_p: f64,
     /// Equal seeds give equal draws; without one it is random, and reported.
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", value_parser = whole::<u64>)]
     pub seed: Option<u64>,
     /// Run the clear model beside it and report how far the decrypted results are from it.
     #[arg(long)]
@@ -122,9 +127,10 @@ pub struct PlanArgs {
     pub params: ParamsArgs,
     #[command(flatten)]
     pub memory: MemoryArgs,
-    /// Tokens that must fit, the beginning-of-text token included.
-    #[arg(long, value_name = "N", default_value = "64")]
-    pub context: NonZeroUsize,
+    /// Tokens that the exchange must have room for: the beginning-of-text token, the prompt and the new tokens. Memory and time grow with
+    /// them. By default 64, or as many as the model is calibrated for.
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub context: Option<NonZeroUsize>,
     /// Measure this machine's costs first and keep them.
     #[arg(long)]
     pub measure: bool,
@@ -159,9 +165,9 @@ pub struct EvalArgs {
     /// How predictions are computed.
     #[arg(long, value_enum)]
     pub mode: Mode,
-    /// Predictions to make.
-    #[arg(long, value_name = "N", default_value = "64")]
-    pub positions: NonZeroUsize,
+    /// Predictions to make, fewer than the text has tokens; by default 64, or as many as it has.
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub positions: Option<NonZeroUsize>,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]
     pub json: bool,
@@ -177,16 +183,19 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "FILE")]
     pub text: PathBuf,
     /// Tokens per window, the beginning-of-text token included: the longest exchange that the table serves.
-    #[arg(long, value_name = "N", default_value_t = 128)]
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = whole::<usize>)]
     pub context: usize,
     /// Most windows measured.
-    #[arg(long, value_name = "N", default_value_t = 256)]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = whole::<usize>)]
     pub windows: usize,
+    /// Text that is not measured: report where its values would leave the table.
+    #[arg(long, value_name = "FILE")]
+    pub held_out: Option<PathBuf>,
     /// Share by which intervals are widened.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = real)]
     pub margin: f64,
     /// Least rounds of normalise-and-square; more are taken where a softmax's sums spread too far.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u32>)]
     pub squarings: u32,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]
@@ -217,13 +226,13 @@ pub struct BootstrapArgs {
     #[command(flatten)]
     pub params: ParamsArgs,
     /// log2 of the distinct slots; by default all of them.
-    #[arg(long, value_name = "LOG2")]
+    #[arg(long, value_name = "LOG2", value_parser = whole::<u32>)]
     pub slots: Option<u32>,
     /// Level to refresh to, the levels of the next bootstrap's first transforms included.
-    #[arg(long, value_name = "LEVEL", default_value_t = 14)]
+    #[arg(long, value_name = "LEVEL", default_value_t = 14, value_parser = whole::<usize>)]
     pub level: usize,
     /// Counted bootstraps.
-    #[arg(long, value_name = "N", default_value = "3")]
+    #[arg(long, value_name = "N", default_value = "3", value_parser = positive)]
     pub runs: NonZeroUsize,
     /// Refresh complex slots: two real values in one bootstrap.
     #[arg(long)]

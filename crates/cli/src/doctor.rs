@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use serde::Serialize;
-use taciturn_ckks::{named, names};
+use taciturn_ckks::{Parameters, named, names};
 
 use crate::args::{DoctorArgs, ModelArgs};
 use crate::checkpoint::Loaded;
@@ -35,8 +35,11 @@ struct SetReport {
     log_n: u32,
     log_qp: f64,
     security_bits: u32,
-    /// Peak memory of the demonstration model under it; absent where that model is not here.
+    /// Peak memory of the demonstration model under it; absent where it cannot be planned.
     demonstration_bytes: Option<u64>,
+    /// Why it cannot be planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demonstration_error: Option<String>,
     fits: Option<bool>,
 }
 
@@ -49,22 +52,18 @@ pub fn run(args: &DoctorArgs) -> Result<()> {
     for name in names() {
         let params = named(name)?;
         backend = params.ring().backend_name();
-        let bytes = demonstration.as_ref().ok().and_then(|loaded| {
-            let costs = Costs::load(&params).ok()?;
-            let context = CONTEXT.min(loaded.longest_context());
-            Some(
-                Setup::new(loaded, &params, costs, context)
-                    .ok()?
-                    .memory
-                    .peak,
-            )
-        });
+        let peak = match &demonstration {
+            Ok(loaded) => demonstration_peak(loaded, &params).map_err(|error| format!("{error:#}")),
+            Err(error) => Err(format!("{error:#}")),
+        };
+        let bytes = peak.as_ref().ok().copied();
         sets.push(SetReport {
             name: name.to_owned(),
             log_n: params.literal().log_n,
             log_qp: params.log_qp(),
             security_bits: params.security_bits(),
             demonstration_bytes: bytes,
+            demonstration_error: peak.err(),
             fits: bytes.map(|bytes| bytes <= memory.available),
         });
     }
@@ -81,6 +80,13 @@ pub fn run(args: &DoctorArgs) -> Result<()> {
         return system::print_json(&report);
     }
     system::print_text(&text(&report))
+}
+
+/// Peak memory of an exchange with the demonstration model.
+fn demonstration_peak(loaded: &Loaded, params: &Parameters) -> Result<u64> {
+    let context = CONTEXT.min(loaded.longest_context());
+    let setup = Setup::new(loaded, params, Costs::load(params)?, context)?;
+    Ok(setup.memory.peak)
 }
 
 fn text(report: &Report) -> String {
@@ -101,20 +107,18 @@ fn text(report: &Report) -> String {
             0 => "no security, tests only".to_owned(),
             bits => format!("{bits} bits of security"),
         };
-        let fit = match (set.demonstration_bytes, set.fits) {
-            (Some(bytes), Some(true)) => {
-                format!(
-                    "demonstration model takes {}: fits",
-                    system::gigabytes(bytes)
-                )
-            }
-            (Some(bytes), _) => {
-                format!(
-                    "demonstration model takes {}: does not fit",
-                    system::gigabytes(bytes)
-                )
-            }
-            _ => "demonstration model not here".to_owned(),
+        let fit = match (set.demonstration_bytes, &set.demonstration_error) {
+            (Some(bytes), _) => format!(
+                "demonstration model takes {}: {}",
+                system::gigabytes(bytes),
+                if set.fits == Some(true) {
+                    "fits"
+                } else {
+                    "does not fit"
+                }
+            ),
+            (None, Some(error)) => format!("demonstration model cannot be planned: {error}"),
+            (None, None) => String::new(),
         };
         let _ = writeln!(
             out,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 use taciturn_graph::{Logical, NoiseLevels};
 use taciturn_models::{StepModel, log_sum_exp};
@@ -18,11 +18,8 @@ use crate::reference::Reference;
 use crate::setup::{ParamsReport, Setup, parameters};
 use crate::system;
 
-/// Noise of the parameter sets' operations and bootstraps, as standard deviations: 2^-25.6 of a slot, and 2^-20 of a bound.
-const NOISE: NoiseLevels = NoiseLevels {
-    operation: 2e-8,
-    bootstrap: 1e-6,
-};
+/// Predictions where no number is asked for.
+const DEFAULT_POSITIONS: usize = 64;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -44,13 +41,9 @@ struct Report {
 /// made after every token but that one.
 pub fn run(args: &EvalArgs) -> Result<()> {
     let loaded = Loaded::new(&args.model)?;
-    let text = std::fs::read_to_string(&args.text).with_context(|| {
-        format!(
-            "--text {}: expected a readable UTF-8 file",
-            args.text.display()
-        )
-    })?;
-    let tokens = loaded.tokenizer.encode(&text)?;
+    let tokens = loaded
+        .tokenizer
+        .encode(&system::read_text("--text", &args.text)?)?;
     if tokens.len() < 2 {
         return Err(usage(format!(
             "--text {}: expected at least two tokens, got {}",
@@ -58,7 +51,18 @@ pub fn run(args: &EvalArgs) -> Result<()> {
             tokens.len()
         )));
     }
-    let positions = args.positions.get().min(tokens.len() - 1);
+    let most = tokens.len() - 1;
+    let positions = match args.positions {
+        None => DEFAULT_POSITIONS.min(most),
+        Some(asked) if asked.get() <= most => asked.get(),
+        Some(asked) => {
+            return Err(usage(format!(
+                "--positions: expected at most {most}, as {} has {} tokens and each but the last predicts the next; got {asked}",
+                args.text.display(),
+                tokens.len()
+            )));
+        }
+    };
     // Each exchange takes one token more than it predicts from.
     let longest = loaded.longest_context() - 1;
     let context = 1 + positions.min(longest);
@@ -145,9 +149,12 @@ struct Simulated<'a> {
 impl<'a> Simulated<'a> {
     fn new(setup: &'a Setup) -> Self {
         let caches = setup.model.prefix_caches();
+        let params = &setup.params;
+        let level_bits = f64::from(params.literal().level_bits);
+        let noise = NoiseLevels::of_ciphertexts(params.ring().n(), level_bits);
         Simulated {
             setup,
-            machine: Logical::simulated(NOISE, 1),
+            machine: Logical::simulated(noise, 1),
             inputs: caches
                 .into_iter()
                 .map(|(name, plain)| (name, plain.values()))

@@ -23,9 +23,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     if let Some(hint) = error.chain().find_map(hint) {
         eprintln!("hint: {hint}");
     }
-    let wrong_usage = error.chain().any(|cause| {
-        cause.is::<Usage>() || matches!(cause.downcast_ref(), Some(ClientError::Sampling { .. }))
-    });
+    let wrong_usage = error.chain().any(|cause| cause.is::<Usage>());
     ExitCode::from(if wrong_usage { 2 } else { 1 })
 }
 

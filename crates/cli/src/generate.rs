@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use taciturn_client::{Sampler, Sampling};
+use taciturn_client::{ClientError, Sampler, Sampling};
 use taciturn_models::TextTokenizer;
 
 use crate::args::GenerateArgs;
@@ -15,6 +15,7 @@ use crate::distribution::{Distance, distance, margin};
 use crate::exchange::Exchange;
 use crate::failure::usage;
 use crate::progress;
+use crate::prompt;
 use crate::reference::Reference;
 use crate::setup::{ParamsReport, Setup, parameters};
 use crate::system;
@@ -74,11 +75,12 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         temperature: args.temperature,
         top_p: args.top_p,
         seed,
-    })?;
+    })
+    .map_err(of_flag)?;
     let params = parameters(&args.params)?;
     let loaded = Loaded::new(&args.model)?;
-    let new_tokens = args.max_new_tokens.get() as usize;
-    let prompt = prompt_tokens(&loaded, &args.prompt, new_tokens)?;
+    let new_tokens = args.max_new_tokens.get();
+    let prompt = prompt::tokens(&loaded, &args.prompt, new_tokens)?;
     let setup = Setup::new(
         &loaded,
         &params,
@@ -134,25 +136,12 @@ fn random_seed() -> Result<u64> {
     Ok(random >> 11)
 }
 
-/// The beginning-of-text token and the prompt's, if there is room for what is asked.
-fn prompt_tokens(loaded: &Loaded, prompt: &str, new_tokens: usize) -> Result<Vec<u32>> {
-    let ids = loaded.tokenizer.encode(prompt)?;
-    if ids.is_empty() {
-        return Err(usage(
-            "--prompt: expected text of at least one token, got none; write the beginning of what is to be continued",
-        ));
+/// A sampling setting that is out of range, under its flag's name.
+fn of_flag(error: ClientError) -> anyhow::Error {
+    match error {
+        ClientError::Sampling { .. } => usage(format!("--{error}")),
+        error => error.into(),
     }
-    let room = loaded.longest_context();
-    if 1 + ids.len() + new_tokens > room {
-        return Err(usage(format!(
-            "--prompt: expected at most {} tokens beside --max-new-tokens {new_tokens}, as the model in {} is calibrated \
-             for {room} tokens in all; got {}; shorten one of them, or calibrate with a longer --context",
-            room.saturating_sub(1 + new_tokens),
-            loaded.folder.display(),
-            ids.len(),
-        )));
-    }
-    Ok([&[loaded.checkpoint.config.bos][..], &ids].concat())
 }
 
 /// A generation under way.

@@ -12,10 +12,13 @@ mod exchange;
 mod failure;
 mod generate;
 mod memory;
+mod number;
 mod plan;
 mod progress;
+mod prompt;
 mod reference;
 mod setup;
+mod size;
 mod system;
 
 use args::{Args, Bench, Command};
@@ -31,9 +34,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> anyhow::Result<()> {
-    if let Some(threads) = args.threads {
-        system::use_threads(threads.get())?;
-    }
+    system::use_threads(args.threads)?;
     match args.command {
         Command::Generate(args) => generate::run(&args),
         Command::Plan(args) => plan::run(&args),

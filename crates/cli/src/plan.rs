@@ -1,6 +1,7 @@
 //! `taciturn plan`: what a step will cost, before any of it is paid.
 
 use std::fmt::Write;
+use std::num::NonZeroUsize;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -13,6 +14,9 @@ use crate::failure::usage;
 use crate::memory::Prediction;
 use crate::setup::{ParamsReport, Setup, parameters};
 use crate::system;
+
+/// Tokens of an exchange where none are asked for: a prompt of some lines and as much text after it.
+const DEFAULT_CONTEXT: usize = 64;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -28,6 +32,8 @@ struct Report {
     seconds: f64,
     setup_seconds: f64,
     keys: usize,
+    /// Of the keys as they are sent: one half and a seed each. In memory both halves are expanded.
+    key_bytes: usize,
     memory_bytes: Prediction,
     memory_available_bytes: u64,
     fits: bool,
@@ -57,7 +63,10 @@ struct ModuleReport {
 pub fn run(args: &PlanArgs) -> Result<()> {
     let params = parameters(&args.params)?;
     let loaded = Loaded::new(&args.model)?;
-    let (context, longest) = (args.context.get(), loaded.longest_context());
+    let longest = loaded.longest_context();
+    let context = args
+        .context
+        .map_or(DEFAULT_CONTEXT.min(longest), NonZeroUsize::get);
     if !(2..=longest).contains(&context) {
         return Err(usage(format!(
             "--context: expected 2 to {longest} tokens, as the model in {} is calibrated for {}; got {context}",
@@ -97,6 +106,7 @@ fn report(setup: &Setup, params: &Parameters, context: usize) -> Report {
         seconds: seconds(plan.microseconds),
         setup_seconds: mib * setup.costs.keygen_ms_per_mib / 1e3,
         keys: setup.keys.len(),
+        key_bytes: setup.keys.stored_bytes(params),
         memory_bytes: setup.memory,
         memory_available_bytes: available,
         fits: setup.memory.peak <= available,
@@ -145,10 +155,13 @@ fn text(report: &Report) -> String {
     let gb = system::gigabytes;
     let lines = [
         format!(
-            "{}, {} threads of {}, {} tokens of context; costs {costs}",
+            "{}, {} threads of {}; costs {costs}",
             report.params.name(),
             report.threads,
             report.backend,
+        ),
+        format!(
+            "room for {} tokens in all (--context): beginning-of-text token, prompt and new tokens",
             report.context
         ),
         String::new(),
@@ -164,11 +177,13 @@ fn text(report: &Report) -> String {
             sizes.collect::<Vec<_>>().join(", ")
         ),
         format!(
-            "{:.1} s of setup for {} keys",
-            report.setup_seconds, report.keys
+            "{:.1} s of setup for {} keys, {} as they are sent",
+            report.setup_seconds,
+            report.keys,
+            gb(report.key_bytes as u64)
         ),
         format!(
-            "{} of memory at most: weights {}, keys {}, caches {}, scratch {}; {} available",
+            "{} of memory at most: weights {}, keys {} (expanded), caches {}, scratch {}; {} available",
             gb(memory.peak),
             gb(memory.weights),
             gb(memory.keys),

@@ -1,9 +1,13 @@
-//! What the machine has: memory, threads.
+//! The system around the command: memory, threads, texts, standard output.
 
 use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
+
+use crate::failure::usage;
 
 /// Bytes of memory.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
@@ -36,10 +40,18 @@ pub fn peak_rss_bytes() -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// Computes with this many threads from now on.
-pub fn use_threads(threads: usize) -> Result<()> {
+/// Computes with this many threads from now on, by default one per core. More than there are cores are refused: they would only wait for
+/// each other, and a plan's times would be those of a machine that is not there.
+pub fn use_threads(asked: Option<NonZeroUsize>) -> Result<()> {
+    let cores = std::thread::available_parallelism().context("this machine's number of cores")?;
+    let threads = asked.unwrap_or(cores);
+    if threads > cores {
+        return Err(usage(format!(
+            "--threads: expected at most {cores}, the cores that this process may use, got {threads}"
+        )));
+    }
     rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
+        .num_threads(threads.get())
         .build_global()
         .context("--threads: the threads could not be started")
 }
@@ -47,6 +59,12 @@ pub fn use_threads(threads: usize) -> Result<()> {
 /// Threads in use.
 pub fn threads() -> usize {
     rayon::current_num_threads()
+}
+
+/// The text of the file that a flag names.
+pub fn read_text(flag: &str, path: &Path) -> Result<String> {
+    std::fs::read_to_string(path)
+        .with_context(|| format!("{flag} {}: expected a readable UTF-8 file", path.display()))
 }
 
 /// A number of bytes for people.

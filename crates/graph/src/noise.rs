@@ -1,7 +1,12 @@
 //! Noise of simulated runs.
 
+use std::f64::consts::FRAC_PI_2;
+
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
+
+/// Mean bits of a bootstrap of full slots, on uniform values.
+const BOOTSTRAP_BITS: f64 = 19.2;
 
 /// How much noise operations add, as standard deviations per slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +23,23 @@ impl NoiseLevels {
         operation: 0.0,
         bootstrap: 0.0,
     };
+
+    /// What ciphertexts of a ring degree have at a scale of `2^log_scale`, under a dense ternary secret `s`.
+    ///
+    /// An operation ends with two divisions, by a key switch's special modulus and by a prime. Each rounds both polynomials, which adds
+    /// `e0 + e1 s` with entries uniform on [-1/2, 1/2]: per coefficient a variance of `(1 + 2N/3) / 12`, in a slot's real part `N/2` times
+    /// that. The keys' own errors stay below it (`Gadget`'s digits are shorter than the special modulus).
+    ///
+    /// A bootstrap's noise is measured: the mean error of full slots, those with the most, has [`BOOTSTRAP_BITS`] bits below the bound
+    /// (docs/performance.md), and a Gaussian's deviation is `sqrt(pi/2)` times its mean size.
+    pub fn of_ciphertexts(ring_degree: usize, log_scale: f64) -> NoiseLevels {
+        let n = ring_degree as f64;
+        let rounding = (n / 2.0 * (1.0 + 2.0 * n / 3.0) / 12.0).sqrt();
+        NoiseLevels {
+            operation: (2f64.sqrt() * rounding) * 2f64.powf(-log_scale),
+            bootstrap: FRAC_PI_2.sqrt() * 2f64.powf(-BOOTSTRAP_BITS),
+        }
+    }
 }
 
 /// Gaussian noise from a seed.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use thiserror::Error;
 
-/// How far beyond an interval counts as noise on its edge, relative to its half width. The polynomials grow outside as
-/// `cosh(degree * sqrt(2 * this))`: at most twofold up to degree 127.
+/// How far beyond an interval counts as noise on its edge, relative to its half width. Chebyshev polynomials, and with them the error of
+/// a fit, grow outside as `cosh(degree * sqrt(2 * this))`: 2.2 times for degree 127, 8.4 times for 255, the largest that a chooser takes.
 pub const EDGE_SLACK: f64 = 1.0 / (1 << 14) as f64;
 
 /// Name of the site where a node's result is refreshed.
@@ -97,5 +97,28 @@ impl Sites {
                 others: left.count(),
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taciturn_approx::{Chebyshev, DEGREES};
+
+    #[test]
+    fn the_error_on_the_edge_is_below_nine_times_that_inside() {
+        let growth = |degree: usize| {
+            let mut coefficients = vec![0.0; degree + 1];
+            coefficients[degree] = 1.0;
+            let polynomial = Chebyshev {
+                low: -1.0,
+                high: 1.0,
+                coefficients,
+            };
+            polynomial.evaluate(1.0 + EDGE_SLACK)
+        };
+        assert!(growth(127) < 2.2, "{}", growth(127));
+        let largest = growth(DEGREES[DEGREES.len() - 1]);
+        assert!(largest < 8.4, "{largest}");
     }
 }

@@ -225,6 +225,13 @@ pub fn overshoot(
         })
         .collect::<Result<Vec<Vec<HeadShift>>, ModelError>>()?;
     let windows: Vec<&[u32]> = tokens.chunks_exact(context - 1).collect();
+    if windows.is_empty() {
+        return Err(bad(
+            "text held out",
+            format!("at least one window of {} tokens", context - 1),
+            format!("{} tokens", tokens.len()),
+        ));
+    }
     let mut excesses = BTreeMap::new();
     for (name, seen) in measure(checkpoint, &windows, &shifts, squarings)? {
         let range = calibration.site(&name)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use safetensors::{Dtype, SafeTensors};
+use safetensors::{Dtype, SafeTensorError, SafeTensors};
 use serde::Deserialize;
 
 use crate::error::ModelError;
@@ -128,7 +128,7 @@ fn read_tensors(bytes: &[u8], path: &Path) -> Result<BTreeMap<String, Tensor>, M
         path: path.into(),
         got,
     };
-    let file = SafeTensors::deserialize(bytes).map_err(|error| bad(error.to_string()))?;
+    let file = SafeTensors::deserialize(bytes).map_err(|error| bad(damage(&error, bytes.len())))?;
     let mut tensors = BTreeMap::new();
     for (name, view) in file.iter().filter(|(name, _)| !is_mask_buffer(name)) {
         let data = match view.dtype() {
@@ -146,6 +146,18 @@ fn read_tensors(bytes: &[u8], path: &Path) -> Result<BTreeMap<String, Tensor>, M
         );
     }
     Ok(tensors)
+}
+
+/// What is wrong with a file of that many bytes, and what to do about it.
+fn damage(error: &SafeTensorError, length: usize) -> String {
+    match error {
+        SafeTensorError::HeaderTooSmall
+        | SafeTensorError::InvalidHeaderLength
+        | SafeTensorError::MetadataIncompleteBuffer => format!(
+            "a file of {length} bytes whose header promises another length; it is cut off or damaged: fetch it again"
+        ),
+        other => other.to_string(),
+    }
 }
 
 fn words<const N: usize>(bytes: &[u8], convert: impl Fn([u8; N]) -> f32) -> Vec<f32> {

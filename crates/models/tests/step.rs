@@ -12,11 +12,11 @@ use taciturn_models::{
     CalibrationOptions, Checkpoint, ClearModel, StepModel, calibrate, log_sum_exp, measure_bounds,
 };
 
-/// As measured on ciphertexts of the secure parameters.
-const NOISE: NoiseLevels = NoiseLevels {
-    operation: 2e-8,
-    bootstrap: 1e-6,
-};
+/// Noise of the secure parameters.
+fn noise() -> NoiseLevels {
+    NoiseLevels::of_ciphertexts(1 << 16, 40.0)
+}
+
 const MAX_LEVEL: Level = Level(16);
 /// Tokens of context in these tests, and how many are generated for.
 const CONTEXT: usize = 12;
@@ -113,7 +113,7 @@ impl<'a> LogicalRun<'a> {
         let caches = model.prefix_caches().into_iter();
         LogicalRun {
             model,
-            machine: Logical::simulated(NOISE, 3),
+            machine: Logical::simulated(noise(), 3),
             inputs: caches.map(|(name, plain)| (name, plain.values())).collect(),
         }
     }
@@ -145,7 +145,7 @@ struct SlotRun<'a> {
 
 impl<'a> SlotRun<'a> {
     fn new(model: &'a StepModel, plan: &Plan) -> Self {
-        let mut simulator = SlotSimulator::new(plan.slots, NOISE, 4);
+        let mut simulator = SlotSimulator::new(plan.slots, noise(), 4);
         let caches = model.prefix_caches().into_iter().map(|(name, plain)| {
             let (family, _) = name.rsplit_once('.').unwrap();
             let slots = simulator.encrypt(&plain.values(), plan.caches[family]);

@@ -1,5 +1,6 @@
 //! Sets of limbs.
 
+use std::fmt;
 use std::ops::Range;
 
 /// A set of limbs, as a bit mask over the indices of the ring's moduli (at most 64).
@@ -122,6 +123,28 @@ impl FromIterator<usize> for Basis {
     }
 }
 
+/// The indices as ranges, both ends included: `0-4, 17-24`.
+impl fmt::Display for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("none");
+        }
+        let mut separator = "";
+        for first in self.iter() {
+            if first > 0 && self.contains(first - 1) {
+                continue;
+            }
+            let last = (first..64).take_while(|&i| self.contains(i)).last();
+            match last {
+                Some(last) if last > first => write!(f, "{separator}{first}-{last}")?,
+                _ => write!(f, "{separator}{first}")?,
+            }
+            separator = ", ";
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,5 +166,14 @@ mod tests {
             (Basis::EMPTY, None)
         );
         assert!(!a.contains(64) && a.contains(63));
+    }
+
+    #[test]
+    fn shown_as_ranges() {
+        let limbs = Basis::range(0..5).union(Basis::range(17..25)).with(63);
+        assert_eq!(limbs.to_string(), "0-4, 17-24, 63");
+        assert_eq!(Basis::single(0).to_string(), "0");
+        assert_eq!(Basis::range(0..64).to_string(), "0-63");
+        assert_eq!(Basis::EMPTY.to_string(), "none");
     }
 }

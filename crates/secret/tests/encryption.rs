@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use taciturn_ckks::{
-    Ciphertext, Complex64, Encoder, EvaluationKey, GadgetName, KeyId, KeyRequest, Level,
+    Ciphertext, CkksError, Complex64, Encoder, EvaluationKey, GadgetName, KeyId, KeyRequest, Level,
     Parameters, Plaintext, named,
 };
-use taciturn_ring::Basis;
+use taciturn_ring::{Basis, Poly};
 use taciturn_secret::{
     Decryptor, KeyGenerator, PublicEncryptor, Randomness, SecretEncryptor, SecretKey,
 };
@@ -186,13 +186,29 @@ fn a_key_is_restored_from_its_seeds_and_one_half() {
     let key = KeyGenerator::new(&f.params, &f.secret)
         .evaluation_key(id, limbs, &mut f.randomness)
         .unwrap();
-    let halves = key
+    let halves: Vec<_> = key
         .seeds
         .iter()
         .copied()
         .zip(key.digits.iter().map(|(b, _)| b.clone()))
         .collect();
-    let restored = EvaluationKey::from_halves(&f.params, id, limbs, halves).unwrap();
-    assert!(restored.digits == key.digits);
-    assert!(EvaluationKey::from_halves(&f.params, id, limbs, Vec::new()).is_err());
+    let restored = |halves| EvaluationKey::from_halves(&f.params, id, limbs, halves);
+    assert!(restored(halves.clone()).unwrap().digits == key.digits);
+    assert!(restored(Vec::new()).is_err());
+    assert!(restored(halves[..1].to_vec()).is_err());
+    let spoilt = |spoil: &dyn Fn(&mut Poly)| {
+        let mut halves = halves.clone();
+        spoil(&mut halves[1].1);
+        restored(halves).is_err()
+    };
+    let prime = f.params.prime(8);
+    assert!(spoilt(&|b| b.limb_mut(8)[5] = prime));
+    assert!(spoilt(&|b| f.params.ring().intt(b)));
+    assert!(spoilt(&|b| *b = f.params.ring().restrict(b, limbs)));
+    // Limbs that the gadget, and even the ring, does not have.
+    for beyond in [20, 63] {
+        let limbs = limbs.with(beyond);
+        let restored = EvaluationKey::from_halves(&f.params, id, limbs, halves.clone());
+        assert!(matches!(restored, Err(CkksError::Mismatch { .. })));
+    }
 }

@@ -1,7 +1,7 @@
 //! What can go wrong on the server.
 
 use taciturn_ckks::CkksError;
-use taciturn_graph::RunError;
+use taciturn_graph::{Level, RunError};
 use taciturn_models::ModelError;
 use thiserror::Error;
 
@@ -21,23 +21,42 @@ pub enum ServerError {
     },
     /// An input that is no ciphertext of this session's parameters.
     #[error(
-        "step: expected a ciphertext of two polynomials at level {expected} or above, got {got}"
+        "step: the encrypted input: expected {expected}, got {got}; encrypt it under {params} at level {level}"
     )]
     Input {
-        /// Level that the plan wants.
-        expected: u32,
+        /// What the session takes.
+        expected: String,
         /// What came.
         got: String,
+        /// Name of the parameter set.
+        params: String,
+        /// Level that the plan wants.
+        level: Level,
     },
-    /// A plan for another number of slots.
+    /// A plan that these parameters cannot run.
     #[error(
-        "session: the plan is for {plan} slots, the parameters have {params}; make the plan with these parameters"
+        "session: the plan: {what}: expected {expected}, got {got}; make the plan with these parameters"
     )]
     Plan {
-        /// Slots of the plan.
-        plan: usize,
-        /// Slots of the parameters.
-        params: usize,
+        /// The part of the plan.
+        what: String,
+        /// What the parameters offer.
+        expected: String,
+        /// What the plan says.
+        got: String,
+    },
+    /// Evaluation keys that the plan needs and the client did not send.
+    #[error(
+        "session: {missing} of the {needed} keys that the plan needs are missing; send those of this plan and parameter set"
+    )]
+    Keys {
+        /// Keys that the plan needs.
+        needed: usize,
+        /// How many of them are missing.
+        missing: usize,
+        /// The first of them.
+        #[source]
+        first: CkksError,
     },
     /// The model cannot be used.
     #[error(transparent)]

@@ -3,6 +3,7 @@
 //! Builds on `taciturn-graph`'s machine of ciphertexts and on a prepared model. Nothing here can decrypt: this crate does not
 //! reach `taciturn-secret`, and a test over the workspace's metadata proves it.
 
+mod check;
 mod error;
 mod session;
 

@@ -8,7 +8,7 @@ use taciturn_ckks::{Ciphertext, EvaluationKeys, Evaluator, Parameters};
 use taciturn_graph::{CpuMachine, Graph, Plan, Step, run};
 use taciturn_models::StepModel;
 
-use crate::ServerError;
+use crate::{ServerError, check};
 
 /// What a step returns to the client.
 pub struct StepOutput {
@@ -34,6 +34,8 @@ pub struct Session {
 impl Session {
     /// A session after the public beginning-of-text token, with the client's keys. Encodes the weights; `progress` hears how many of how
     /// many operands are done.
+    ///
+    /// Fails where the plan asks for what the parameters do not have or does not know the model's nodes, and where the keys do not cover it.
     pub fn new(
         model: Arc<StepModel>,
         plan: Plan,
@@ -41,12 +43,8 @@ impl Session {
         keys: EvaluationKeys,
         progress: impl FnMut(usize, usize),
     ) -> Result<Self, ServerError> {
-        if plan.slots != params.slots() {
-            return Err(ServerError::Plan {
-                plan: plan.slots,
-                params: params.slots(),
-            });
-        }
+        check::plan(&plan, params, &model.graph(model.context() - 1)?)?;
+        check::keys(&keys, &plan, params)?;
         let mut machine = CpuMachine::new(Evaluator::new(params, keys));
         // The longest step has every operand of all others.
         let longest = model.step_graph(&plan, model.context() - 1)?;
@@ -104,7 +102,7 @@ impl Session {
     ) -> Result<StepOutput, ServerError> {
         let start = Instant::now();
         let before = self.machine.bootstraps();
-        self.check(&input)?;
+        check::input(&input, &self.plan, &self.params)?;
         let mut inputs = HashMap::from([(StepModel::input_name().to_owned(), Arc::new(input))]);
         for (name, _) in graph.inputs() {
             if let Some(cache) = self.caches.get(name) {
@@ -132,32 +130,5 @@ impl Session {
             bootstraps: self.machine.bootstraps() - before,
             seconds: start.elapsed().as_secs_f64(),
         })
-    }
-
-    /// A client's ciphertext must be one of these parameters before anything is computed with it.
-    fn check(&self, input: &Ciphertext) -> Result<(), ServerError> {
-        let expected = match self.plan.node(StepModel::input_name()) {
-            Ok(node) => node.level(),
-            Err(error) => return Err(ServerError::Run(error.into())),
-        };
-        let whole = input.polys.len() == 2 && input.polys[0].basis() == input.polys[1].basis();
-        let level = input
-            .polys
-            .first()
-            .and_then(|poly| self.params.level_of(poly.basis()))
-            .filter(|level| whole && level.0 >= expected.index())
-            .filter(|&level| input.scale.matches(self.params.scale(level)));
-        match level {
-            Some(_) => Ok(()),
-            None => Err(ServerError::Input {
-                expected: expected.0,
-                got: format!(
-                    "{} polynomials on {} limbs at scale {}",
-                    input.polys.len(),
-                    input.polys.first().map_or(0, |poly| poly.basis().len()),
-                    input.scale
-                ),
-            }),
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Making polynomials: zero, signed coefficients, expansion of a seed.
+//! Polynomials from elsewhere: zero, signed coefficients, expansion of a seed, and the check of what comes from outside.
 
 use crate::{
     Basis, Form, Modulus, Poly, Ring,
@@ -37,6 +37,17 @@ impl Ring {
             out.iter_mut()
                 .zip(coefficients)
                 .for_each(|(out, &x)| *out = q.from_i128(x));
+        })
+    }
+
+    /// Whether every word is below its limb's prime, which all operations take for granted. For polynomials from outside. Contract: the
+    /// polynomial's limbs are of this ring.
+    pub fn is_canonical(&self, poly: &Poly) -> bool {
+        self.check_basis(poly.basis, "is_canonical");
+        let limbs: Vec<usize> = poly.basis.iter().collect();
+        limbs.into_par_iter().all(|i| {
+            let q = self.moduli()[i].value();
+            poly.limb(i).iter().all(|&word| word < q)
         })
     }
 

@@ -1,8 +1,6 @@
 //! Generation through the real binary: encrypted and clear choose alike.
 
-mod common;
-
-use common::{SMALL, json, models, path, random_model, taciturn};
+use crate::harness::{self, SMALL, json, models, path, random_model, taciturn};
 use serde_json::Value;
 use taciturn_models::random::RandomSpec;
 
@@ -81,8 +79,8 @@ fn text_goes_to_stdout_and_talk_to_stderr() {
     assert!(output.status.success());
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.ends_with('\n') && text.len() > 1, "{text:?}");
-    let talk = common::stderr(&output);
-    common::names(
+    let talk = harness::stderr(&output);
+    harness::names(
         &talk,
         &[
             "warning: insecure-n13 is insecure",

@@ -1,10 +1,5 @@
 //! The real binary, run on folders of its own.
 
-#![allow(
-    dead_code,
-    reason = "every test file takes its own part of these helpers"
-)]
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -1,8 +1,6 @@
 //! The fields that other tools rely on.
 
-mod common;
-
-use common::{SMALL, json, models, names, taciturn};
+use crate::harness::{self, SMALL, json, models, names, taciturn};
 use serde_json::Value;
 
 fn positive(report: &Value, fields: &[&str]) {
@@ -15,7 +13,26 @@ fn positive(report: &Value, fields: &[&str]) {
 #[test]
 fn a_plan_adds_up() {
     let report = json(&[&["plan", "--context", "16", "--json"][..], &SMALL].concat());
-    positive(&report, &["bootstraps", "seconds", "setup_seconds", "keys"]);
+    positive(
+        &report,
+        &[
+            "bootstraps",
+            "seconds",
+            "setup_seconds",
+            "keys",
+            "key_bytes",
+        ],
+    );
+    let bytes = |value: &Value| value.as_u64().expect("bytes");
+    // As sent, a key is half of what it is in memory, and a seed.
+    let (sent, resident) = (
+        bytes(&report["key_bytes"]),
+        bytes(&report["memory_bytes"]["keys"]),
+    );
+    assert!(
+        resident < 2 * sent && 2 * sent < resident + (1 << 20),
+        "{sent} {resident}"
+    );
     positive(
         &report["memory_bytes"],
         &["weights", "keys", "cache", "scratch", "peak"],
@@ -49,7 +66,7 @@ fn a_plan_of_the_built_in_costs_is_always_the_same() {
     let home = tempfile::TempDir::new().expect("a temporary folder");
     let hash = || {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_taciturn"))
-            .args(["plan", "--context", "16", "--json", "--threads", "2"])
+            .args(["plan", "--context", "16", "--json", "--threads", "1"])
             .env("XDG_CACHE_HOME", home.path())
             .output()
             .expect("the binary runs");
@@ -147,29 +164,66 @@ fn the_doctor_says_what_will_run() {
 }
 
 #[test]
+fn the_doctor_says_why_the_demonstration_cannot_be_planned() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = folder.path().join("models/gpt2-code-tiny");
+    std::fs::create_dir_all(&model).expect("a folder");
+    let doctor = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_taciturn"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .env("XDG_CACHE_HOME", folder.path())
+            .output()
+            .expect("the binary runs");
+        assert!(output.status.success(), "{}", harness::stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    names(
+        &doctor(&["doctor"]),
+        &["demonstration model cannot be planned", "config.json"],
+    );
+    let report: Value = serde_json::from_str(&doctor(&["doctor", "--json"])).expect("JSON");
+    let set = &report["params"][0];
+    assert!(set["demonstration_bytes"].is_null() && set["fits"].is_null());
+    names(
+        set["demonstration_error"].as_str().expect("a reason"),
+        &["config.json"],
+    );
+}
+
+#[test]
 fn calibration_writes_the_table_that_generation_reads() {
-    let model = common::demonstration_copy();
+    let model = harness::demonstration_copy();
     std::fs::remove_file(model.path().join("taciturn.calibration.json")).expect("the table");
     let text = models().join("calibration.txt");
     let report = json(&[
         "calibrate",
         "--model",
-        common::path(&model),
+        harness::path(&model),
         "--text",
         text.to_str().expect("a path in UTF-8"),
         "--context",
         "16",
         "--windows",
         "40",
+        "--held-out",
+        models()
+            .join("heldout.txt")
+            .to_str()
+            .expect("a path in UTF-8"),
         "--json",
     ]);
     assert_eq!(report["context"], 16);
+    // Forty windows of sixteen tokens do not show everything.
+    let outside = report["outside"].as_object().expect("places");
+    assert!(outside.values().all(|share| share.as_f64() > Some(0.0)));
+    assert!(!outside.is_empty());
     positive(&report, &["sites", "bounds", "tokens"]);
     let plan = [
         &[
             "plan",
             "--model",
-            common::path(&model),
+            harness::path(&model),
             "--context",
             "16",
             "--json",

@@ -1,0 +1,8 @@
+//! The `taciturn` command, through the real binary.
+
+mod bad_input;
+mod bounds;
+mod generate;
+mod harness;
+mod reports;
+mod server_dependencies;
