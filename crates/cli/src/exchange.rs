@@ -1,14 +1,15 @@
 //! Client and server of one exchange in one process. The server side has public material only.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
+use serde::Serialize;
 use taciturn_ckks::{Ciphertext, Parameters};
 use taciturn_client::{Client, ClientError, check_interval};
 use taciturn_graph::{Graph, Level, Plan};
 use taciturn_models::StepModel;
 use taciturn_server::Session;
-
 use zeroize::Zeroizing;
 
 use crate::progress;
@@ -22,8 +23,21 @@ pub struct Exchange {
     input_level: Level,
     client: Client,
     session: Session,
-    /// Evaluation keys as they would be sent.
+    /// What was made before the first token.
+    pub made: Made,
+}
+
+/// Keys and encoded weights, made once per exchange.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Made {
+    /// Evaluation keys as they would be sent: one half and a seed each.
     pub key_bytes: usize,
+    /// The same in the server's memory, both halves expanded.
+    pub key_resident_bytes: usize,
+    /// Making the keys.
+    pub key_seconds: f64,
+    /// Encoding the weights, masks and transforms of bootstraps.
+    pub encode_seconds: f64,
 }
 
 /// What came of one token.
@@ -39,11 +53,14 @@ impl Exchange {
     pub fn begin(setup: &Setup) -> Result<Self> {
         let mut client = Client::new(&setup.params)?;
         let bar = progress::bar(setup.keys.len(), "making keys");
+        let start = Instant::now();
         let keys = client.evaluation_keys(&setup.plan, |done, _| bar.set_position(done as u64))?;
+        let key_seconds = start.elapsed().as_secs_f64();
         bar.finish_and_clear();
-        let key_bytes = keys.stored_bytes();
+        let (key_bytes, key_resident_bytes) = (keys.stored_bytes(), keys.resident_bytes());
         let input_level = setup.plan.node(StepModel::input_name())?.level();
         let bar = progress::bar(0, "encoding weights");
+        let start = Instant::now();
         let session = Session::new(
             setup.model.clone(),
             setup.plan.clone(),
@@ -54,6 +71,7 @@ impl Exchange {
                 bar.set_position(done as u64);
             },
         )?;
+        let encode_seconds = start.elapsed().as_secs_f64();
         bar.finish_and_clear();
         Ok(Exchange {
             params: setup.params.clone(),
@@ -62,7 +80,12 @@ impl Exchange {
             input_level,
             client,
             session,
-            key_bytes,
+            made: Made {
+                key_bytes,
+                key_resident_bytes,
+                key_seconds,
+                encode_seconds,
+            },
         })
     }
 

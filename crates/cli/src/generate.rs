@@ -1,17 +1,17 @@
 //! `taciturn generate`: prompt in, text out, and everything in between encrypted.
 
-use std::io::{IsTerminal, Write, stdout};
+mod report;
+mod text;
+
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
 use taciturn_client::{ClientError, Sampler, Sampling};
-use taciturn_models::TextTokenizer;
 
 use crate::args::GenerateArgs;
 use crate::checkpoint::Loaded;
-use crate::costs::{Costs, Origin};
-use crate::distribution::{Distance, distance, margin};
+use crate::costs::Costs;
+use crate::distribution::{distance, margin};
 use crate::exchange::Exchange;
 use crate::failure::usage;
 use crate::progress;
@@ -19,50 +19,8 @@ use crate::prompt;
 use crate::reference::Reference;
 use crate::setup::{ParamsReport, Setup, parameters};
 use crate::system;
-
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Report {
-    params: ParamsReport,
-    backend: &'static str,
-    threads: usize,
-    /// Of the draws; `--seed` repeats them.
-    seed: u64,
-    costs: Origin,
-    plan_hash: String,
-    key_bytes: usize,
-    /// As processed, the beginning-of-text token included.
-    prompt_tokens: Vec<u32>,
-    tokens: Vec<u32>,
-    text: String,
-    setup_seconds: f64,
-    /// Seconds of each prompt token that was processed under encryption before the one whose step gives the first new token.
-    prompt_steps: Vec<f64>,
-    steps: Vec<StepReport>,
-    predicted_memory_bytes: u64,
-    peak_rss_bytes: u64,
-}
-
-/// One new token.
-#[derive(Serialize)]
-struct StepReport {
-    token: u32,
-    /// From the token before it, encrypted, to this one, decrypted and chosen.
-    seconds: f64,
-    bootstraps: usize,
-    #[serde(flatten)]
-    compare: Option<CompareReport>,
-}
-
-/// How far a step is from the clear model's.
-#[derive(Serialize)]
-struct CompareReport {
-    reference_token: u32,
-    /// Difference of the clear model's two largest logits.
-    compare_margin: f64,
-    #[serde(flatten)]
-    distance: Distance,
-}
+use report::{CompareReport, Report, StepReport};
+use text::TextStream;
 
 /// Runs the command.
 pub fn run(args: &GenerateArgs) -> Result<()> {
@@ -89,7 +47,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     )?;
     setup.check_memory(&args.memory)?;
     let exchange = Exchange::begin(&setup)?;
-    let key_bytes = exchange.key_bytes;
+    let made = exchange.made;
     let setup_seconds = start.elapsed().as_secs_f64();
     let mut generation = Generation {
         exchange,
@@ -112,20 +70,21 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         seed,
         costs: setup.costs.origin,
         plan_hash: setup.plan.hash.clone(),
-        key_bytes,
+        made,
         prompt_tokens: prompt,
         tokens: steps.iter().map(|step| step.token).collect(),
         text,
         setup_seconds,
         prompt_steps,
         steps,
+        total_seconds: start.elapsed().as_secs_f64(),
         predicted_memory_bytes: setup.memory.peak,
         peak_rss_bytes: system::peak_rss_bytes(),
     };
     if args.json {
         return system::print_json(&report);
     }
-    summarise(&report);
+    report.summarise();
     Ok(())
 }
 
@@ -230,118 +189,5 @@ impl Generation<'_> {
         });
         bar.finish_and_clear();
         done
-    }
-}
-
-/// New text, printed as it comes: piece by piece, or above the progress bar where both go to one terminal.
-struct TextStream<'a> {
-    tokenizer: &'a TextTokenizer,
-    tokens: Vec<u32>,
-    text: String,
-    printed: usize,
-    silent: bool,
-    above_bar: bool,
-}
-
-impl<'a> TextStream<'a> {
-    fn new(tokenizer: &'a TextTokenizer, silent: bool) -> Self {
-        TextStream {
-            tokenizer,
-            tokens: Vec::new(),
-            text: String::new(),
-            printed: 0,
-            silent,
-            above_bar: stdout().is_terminal() && std::io::stderr().is_terminal(),
-        }
-    }
-
-    fn push(&mut self, token: u32) -> Result<()> {
-        self.tokens.push(token);
-        self.text = self.tokenizer.decode(&self.tokens)?;
-        // A character whose bytes are not all there yet decodes to a replacement; it waits.
-        if !self.above_bar && !self.text.ends_with(char::REPLACEMENT_CHARACTER) {
-            self.print()?;
-        }
-        Ok(())
-    }
-
-    /// What a progress bar has to leave visible above it.
-    fn shown(&self) -> &str {
-        if self.above_bar && !self.silent {
-            &self.text
-        } else {
-            ""
-        }
-    }
-
-    fn print(&mut self) -> Result<()> {
-        if self.silent {
-            return Ok(());
-        }
-        let piece = self.text.get(self.printed..).unwrap_or_default();
-        let mut out = stdout().lock();
-        out.write_all(piece.as_bytes())
-            .and_then(|()| out.flush())
-            .context("standard output")?;
-        self.printed = self.text.len();
-        Ok(())
-    }
-
-    /// Prints what is left; the whole text.
-    fn finish(&mut self) -> Result<String> {
-        self.print()?;
-        if !self.silent {
-            writeln!(stdout()).context("standard output")?;
-        }
-        Ok(std::mem::take(&mut self.text))
-    }
-}
-
-/// For people, on stderr.
-fn summarise(report: &Report) {
-    let total: f64 = report.steps.iter().map(|step| step.seconds).sum();
-    eprintln!(
-        "{} tokens, {:.1} s each, {} bootstraps each; setup {:.1} s, keys {}, peak memory {}; {} ({} bits of security); seed {}",
-        report.steps.len(),
-        total / report.steps.len() as f64,
-        report.steps.first().map_or(0, |step| step.bootstraps),
-        report.setup_seconds,
-        system::gigabytes(report.key_bytes as u64),
-        system::gigabytes(report.peak_rss_bytes),
-        report.params.name(),
-        report.params.security_bits(),
-        report.seed,
-    );
-    let compared: Vec<(&StepReport, &CompareReport)> = report
-        .steps
-        .iter()
-        .filter_map(|step| Some((step, step.compare.as_ref()?)))
-        .collect();
-    if compared.is_empty() {
-        return;
-    }
-    let equal = compared
-        .iter()
-        .filter(|(step, compare)| step.token == compare.reference_token)
-        .count();
-    let worst = |of: fn(&Distance) -> f64| {
-        compared
-            .iter()
-            .map(|(_, compare)| of(&compare.distance))
-            .fold(0.0, f64::max)
-    };
-    eprintln!(
-        "against the clear model: {equal} of {} tokens equal, largest logit error {:.1e}, largest divergence {:.1e}",
-        compared.len(),
-        worst(|distance| distance.max_abs_logit_error),
-        worst(|distance| distance.kl),
-    );
-    for (step, compare) in compared {
-        if step.token != compare.reference_token {
-            eprintln!(
-                "  token {} where the clear model has {}, whose lead is {:.1e}",
-                step.token, compare.reference_token, compare.compare_margin
-            );
-        }
     }
 }

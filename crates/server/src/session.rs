@@ -43,11 +43,11 @@ impl Session {
         keys: EvaluationKeys,
         progress: impl FnMut(usize, usize),
     ) -> Result<Self, ServerError> {
-        check::plan(&plan, params, &model.graph(model.context() - 1)?)?;
+        // The longest step has every node and every operand of all others.
+        let longest = model.step_graph(&plan, model.context() - 1)?;
+        check::plan(&plan, params, &longest)?;
         check::keys(&keys, &plan, params)?;
         let mut machine = CpuMachine::new(Evaluator::new(params, keys));
-        // The longest step has every operand of all others.
-        let longest = model.step_graph(&plan, model.context() - 1)?;
         machine.prepare(&longest, &plan, progress)?;
         let mut caches = HashMap::new();
         for (name, plain) in model.prefix_caches() {

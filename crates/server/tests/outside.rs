@@ -56,7 +56,13 @@ impl Fixture {
     }
 
     fn session(&self, plan: &Plan, keys: EvaluationKeys) -> Result<Session, ServerError> {
-        Session::new(self.model.clone(), plan.clone(), &self.params, keys, |_, _| {})
+        Session::new(
+            self.model.clone(),
+            plan.clone(),
+            &self.params,
+            keys,
+            |_, _| {},
+        )
     }
 
     fn input(&mut self, level: Level) -> Ciphertext {

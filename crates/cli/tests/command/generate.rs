@@ -51,7 +51,10 @@ fn the_demonstration_model_generates_the_clear_models_tokens() {
         prompt.len() - 2
     );
     assert!(!report["text"].as_str().expect("text").is_empty());
-    assert!(report["setup_seconds"].as_f64().expect("seconds") > 0.0);
+    let seconds = |field: &str| report[field].as_f64().expect("seconds");
+    let parts = seconds("key_seconds") + seconds("encode_seconds");
+    assert!(parts > 0.0 && parts < seconds("setup_seconds"));
+    assert!(seconds("setup_seconds") < seconds("total_seconds"));
     let bytes = |field: &str| report[field].as_u64().expect("bytes");
     let (peak, predicted) = (bytes("peak_rss_bytes"), bytes("predicted_memory_bytes"));
     assert!(peak > 0 && peak < predicted, "{peak} of {predicted}");
@@ -84,8 +87,14 @@ fn text_goes_to_stdout_and_talk_to_stderr() {
         &talk,
         &[
             "warning: insecure-n13 is insecure",
-            "1 tokens",
-            "bootstraps",
+            "setup",
+            "keys",
+            "encoding of weights",
+            "prompt",
+            "new tokens",
+            "1 token in",
+            "bootstraps each",
+            "total",
             "seed 3",
         ],
     );

@@ -1,0 +1,167 @@
+//! What a generation reports: to programs as JSON, to people as a few lines.
+
+use serde::Serialize;
+
+use crate::costs::Origin;
+use crate::distribution::Distance;
+use crate::exchange::Made;
+use crate::setup::ParamsReport;
+use crate::system::gigabytes;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+pub struct Report {
+    pub params: ParamsReport,
+    pub backend: &'static str,
+    pub threads: usize,
+    /// Of the draws; `--seed` repeats them.
+    pub seed: u64,
+    pub costs: Origin,
+    pub plan_hash: String,
+    #[serde(flatten)]
+    pub made: Made,
+    /// As processed, the beginning-of-text token included.
+    pub prompt_tokens: Vec<u32>,
+    pub tokens: Vec<u32>,
+    pub text: String,
+    pub setup_seconds: f64,
+    /// Seconds of each prompt token that was processed under encryption before the one whose step gives the first new token.
+    pub prompt_steps: Vec<f64>,
+    pub steps: Vec<StepReport>,
+    /// From the command's beginning to its last token.
+    pub total_seconds: f64,
+    pub predicted_memory_bytes: u64,
+    pub peak_rss_bytes: u64,
+}
+
+/// One new token.
+#[derive(Serialize)]
+pub struct StepReport {
+    pub token: u32,
+    /// From the token before it, encrypted, to this one, decrypted and chosen.
+    pub seconds: f64,
+    pub bootstraps: usize,
+    #[serde(flatten)]
+    pub compare: Option<CompareReport>,
+}
+
+/// How far a step is from the clear model's.
+#[derive(Serialize)]
+pub struct CompareReport {
+    pub reference_token: u32,
+    /// Difference of the clear model's two largest logits.
+    pub compare_margin: f64,
+    #[serde(flatten)]
+    pub distance: Distance,
+}
+
+impl Report {
+    /// For people, on stderr.
+    pub fn summarise(&self) {
+        eprintln!();
+        for (what, line) in self.lines() {
+            eprintln!("{what:<11} {line}");
+        }
+        self.compare();
+    }
+
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let made = &self.made;
+        let new: Vec<f64> = self.steps.iter().map(|step| step.seconds).collect();
+        let rest = self.setup_seconds - made.key_seconds - made.encode_seconds;
+        vec![
+            (
+                "setup",
+                format!(
+                    "{:.1} s: model and plan {rest:.1} s, keys {:.1} s, encoding of weights {:.1} s",
+                    self.setup_seconds, made.key_seconds, made.encode_seconds
+                ),
+            ),
+            (
+                "prompt",
+                format!(
+                    "{}; one more is read with the first new token, and the beginning-of-text token is public",
+                    tokens(&self.prompt_steps)
+                ),
+            ),
+            (
+                "new tokens",
+                format!(
+                    "{}, {} bootstraps each",
+                    tokens(&new),
+                    self.steps.first().map_or(0, |step| step.bootstraps)
+                ),
+            ),
+            ("total", format!("{:.1} s", self.total_seconds)),
+            (
+                "memory",
+                format!(
+                    "{} at most, of {} predicted; keys {} ({} as they are sent)",
+                    gigabytes(self.peak_rss_bytes),
+                    gigabytes(self.predicted_memory_bytes),
+                    gigabytes(made.key_resident_bytes as u64),
+                    gigabytes(made.key_bytes as u64)
+                ),
+            ),
+            (
+                "parameters",
+                format!(
+                    "{} ({} bits of security); seed {}",
+                    self.params.name(),
+                    self.params.security_bits(),
+                    self.seed
+                ),
+            ),
+        ]
+    }
+
+    /// How far the steps are from the clear model's, where it ran beside.
+    fn compare(&self) {
+        let compared: Vec<(&StepReport, &CompareReport)> = self
+            .steps
+            .iter()
+            .filter_map(|step| Some((step, step.compare.as_ref()?)))
+            .collect();
+        if compared.is_empty() {
+            return;
+        }
+        let equal = compared
+            .iter()
+            .filter(|(step, compare)| step.token == compare.reference_token)
+            .count();
+        let worst = |of: fn(&Distance) -> f64| {
+            compared
+                .iter()
+                .map(|(_, compare)| of(&compare.distance))
+                .fold(0.0, f64::max)
+        };
+        eprintln!(
+            "{:<11} {equal} of {} tokens are the clear model's; largest logit error {:.1e}, largest divergence {:.1e}",
+            "comparison",
+            compared.len(),
+            worst(|distance| distance.max_abs_logit_error),
+            worst(|distance| distance.kl),
+        );
+        for (step, compare) in compared {
+            if step.token != compare.reference_token {
+                eprintln!(
+                    "  token {} where the clear model has {}, whose lead is {:.1e}",
+                    step.token, compare.reference_token, compare.compare_margin
+                );
+            }
+        }
+    }
+}
+
+/// How many tokens, and their time.
+fn tokens(seconds: &[f64]) -> String {
+    let total: f64 = seconds.iter().sum();
+    match seconds.len() {
+        0 => "0 tokens".to_owned(),
+        1 => format!("1 token in {total:.1} s"),
+        count => format!(
+            "{count} tokens in {total:.1} s, {:.1} s each",
+            total / count as f64
+        ),
+    }
+}
