@@ -5,11 +5,13 @@
 mod decrypt;
 mod encrypt;
 mod keygen;
+mod keyholder;
 mod randomness;
 mod secret_key;
 
 pub use decrypt::{Decrypted, Decryptor};
 pub use encrypt::{PublicEncryptor, PublicKey, SecretEncryptor, SeededCiphertext};
 pub use keygen::KeyGenerator;
+pub use keyholder::Keyholder;
 pub use randomness::{Randomness, RandomnessError};
 pub use secret_key::{SecretKey, wipe};

@@ -6,8 +6,9 @@ use anyhow::Result;
 use serde::Serialize;
 use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
 use taciturn_ckks::{Complex64, KeyRequest, Level, Parameters};
+use taciturn_secret::Keyholder;
 
-use super::{keys::Client, timing};
+use super::timing;
 use crate::args::BootstrapArgs;
 use crate::failure::usage;
 use crate::setup::parameters;
@@ -122,9 +123,9 @@ fn measure(
     target: Level,
     runs: usize,
 ) -> Result<Report> {
-    let mut client = Client::new(params)?;
+    let mut client = Keyholder::new(params)?;
     let bootstrapper = Bootstrapper::new(
-        &client.encoder,
+        client.encoder(),
         BootstrapShape {
             log_slots,
             bound: 1.0,
@@ -149,10 +150,10 @@ fn measure(
     let mut times = Vec::new();
     let mut output_level = target;
     for (input, values) in inputs {
-        let ct = client.encrypt(&values, Level(input_level))?;
+        let ct = client.encrypt(&values, Level(input_level))?.expand(params);
         let mut out = None;
         let refresh = || {
-            out = Some(bootstrapper.bootstrap(&client.encoder, &ev, &ct, target)?);
+            out = Some(bootstrapper.bootstrap(client.encoder(), &ev, &ct, target)?);
             Ok::<_, anyhow::Error>(())
         };
         if times.is_empty() {

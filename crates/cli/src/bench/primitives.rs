@@ -9,8 +9,8 @@ use taciturn_ckks::{
 };
 use taciturn_graph::LevelCost;
 use taciturn_ring::Basis;
+use taciturn_secret::Keyholder;
 
-use super::keys::Client;
 use super::timing::{median, sorted_ms};
 use crate::args::PrimitivesArgs;
 use crate::setup::parameters;
@@ -60,7 +60,7 @@ struct LevelReport {
 /// Runs the command.
 pub fn run(args: &PrimitivesArgs) -> Result<()> {
     let params = parameters(&args.params)?;
-    let mut client = Client::new(&params)?;
+    let mut client = Keyholder::new(&params)?;
     let mut request = key_request(&params);
     let whole = whole_basis(&params);
     add_keys(&params, GadgetName::Bootstrap, whole, &mut request);
@@ -133,28 +133,33 @@ fn whole_basis(params: &Parameters) -> Basis {
 
 /// Milliseconds of the planner's operations at one level: of `runs` times, sorted, those that `pick` takes.
 pub fn level_cost(
-    client: &mut Client,
+    client: &mut Keyholder,
     evaluator: &Evaluator,
     level: Level,
     runs: usize,
     pick: fn(&[f64]) -> f64,
 ) -> Result<LevelCost> {
-    let (scale, basis) = (client.params.scale(level), client.params.level_basis(level));
+    let (scale, basis) = (
+        client.params().scale(level),
+        client.params().level_basis(level),
+    );
     cost(client, evaluator, scale, basis, runs, pick)
 }
 
 fn cost(
-    client: &mut Client,
+    client: &mut Keyholder,
     evaluator: &Evaluator,
     scale: Scale,
     basis: Basis,
     runs: usize,
     pick: fn(&[f64]) -> f64,
 ) -> Result<LevelCost> {
-    let params = client.params.clone();
-    let integers = client.encoder.encode_integers(&sample(&params), scale)?;
-    let ct = client.encrypt_on(&sample(&params), scale, basis)?;
-    let plaintext = client.encoder.to_plaintext(&integers, basis);
+    let params = client.params().clone();
+    let integers = client.encoder().encode_integers(&sample(&params), scale)?;
+    let ct = client
+        .encrypt_on(&sample(&params), scale, basis)?
+        .expand(&params);
+    let plaintext = client.encoder().to_plaintext(&integers, basis);
     let product = evaluator.mul_plain(&ct, &plaintext)?;
     let mut sum = ct.clone();
     let timed = |f: &mut dyn FnMut() -> Result<(), CkksError>| -> Result<f64> {
@@ -173,20 +178,20 @@ fn cost(
         rescale_ms: timed(&mut || evaluator.rescale(&product).map(drop))?,
         add_ms: timed(&mut || evaluator.add_assign(&mut sum, &ct))?,
         encode_ms: timed(&mut || {
-            client.encoder.to_plaintext(&integers, basis);
+            client.encoder().to_plaintext(&integers, basis);
             Ok(())
         })?,
     })
 }
 
 fn level_report(
-    client: &mut Client,
+    client: &mut Keyholder,
     evaluator: &Evaluator,
     scale: Scale,
     basis: Basis,
 ) -> Result<LevelReport> {
     let cost = cost(client, evaluator, scale, basis, RUNS, median)?;
-    let values = sample(&client.params);
+    let values = sample(client.params());
     Ok(LevelReport {
         level: basis.len() - 1,
         limbs: basis.len(),
@@ -195,7 +200,7 @@ fn level_report(
         product_rescale_ms: cost.product_rescale_ms,
         plain_product_ms: cost.plain_product_ms,
         encode_ms: median(&sorted_ms(5, || {
-            client.encoder.encode(&values, scale, basis).map(drop)
+            client.encoder().encode(&values, scale, basis).map(drop)
         })?),
     })
 }

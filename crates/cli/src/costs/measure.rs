@@ -6,10 +6,11 @@ use anyhow::Result;
 use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
 use taciturn_ckks::{Complex64, KeyRequest, Level, Parameters};
 use taciturn_graph::{BootstrapCost, CostTable, LevelCost};
+use taciturn_secret::Keyholder;
 
 use super::{Costs, Origin};
+use crate::bench::primitives;
 use crate::bench::timing::{shortest, sorted_ms};
-use crate::bench::{keys::Client, primitives};
 use crate::progress;
 
 /// Sizes whose bootstraps are run, as logarithms; the full size comes on top.
@@ -22,7 +23,7 @@ const RUNS: usize = 2;
 /// Measures a table; two minutes at N = 2^16.
 pub fn measure(params: &Parameters) -> Result<Costs> {
     let max = params.max_level().0;
-    let mut client = Client::new(params)?;
+    let mut client = Keyholder::new(params)?;
     let probes: Vec<usize> = primitives::probe_levels(max).collect();
     let sizes: Vec<u32> = SIZES
         .into_iter()
@@ -76,13 +77,13 @@ pub fn measure(params: &Parameters) -> Result<Costs> {
 /// Milliseconds by target level of one size; adds milliseconds and MiB of its keys to `keygen`.
 fn bootstrap(params: &Parameters, log_slots: u32, keygen: &mut (f64, f64)) -> Result<Vec<f64>> {
     let max = params.max_level().0;
-    let mut client = Client::new(params)?;
+    let mut client = Keyholder::new(params)?;
     let shape = BootstrapShape {
         log_slots,
         bound: 1.0,
         complex: false,
     };
-    let bootstrapper = Bootstrapper::new(&client.encoder, shape)?;
+    let bootstrapper = Bootstrapper::new(client.encoder(), shape)?;
     let mut request = KeyRequest::default();
     bootstrapper.request_keys(params.max_level(), &mut request);
     let start = Instant::now();
@@ -90,13 +91,15 @@ fn bootstrap(params: &Parameters, log_slots: u32, keygen: &mut (f64, f64)) -> Re
     keygen.0 += start.elapsed().as_secs_f64() * 1e3;
     keygen.1 += evaluator.keys().resident_bytes() as f64 / (1 << 20) as f64;
     let values = vec![Complex64::new(0.5, 0.0); 1 << log_slots];
-    let input = client.encrypt(&values, Level(slots_to_coeffs_levels(log_slots)))?;
+    let input = client
+        .encrypt(&values, Level(slots_to_coeffs_levels(log_slots)))?
+        .expand(params);
     let mut column = Vec::new();
     for target in TARGETS.map(|target| target.min(max)) {
         let times = sorted_ms(RUNS, || {
             let target = Level(target);
             bootstrapper
-                .bootstrap(&client.encoder, &evaluator, &input, target)
+                .bootstrap(client.encoder(), &evaluator, &input, target)
                 .map(drop)
         })?;
         column.push((target as f64, shortest(&times)));

@@ -80,7 +80,7 @@ impl Report {
             (
                 "prompt",
                 format!(
-                    "{}; one more is read with the first new token, and the beginning-of-text token is public",
+                    "{}, and its last with the first new token",
                     tokens(&self.prompt_steps)
                 ),
             ),

@@ -1,15 +1,13 @@
 //! Bootstrapping on a small ring, at every shape.
 
-mod common;
-
-use common::{Client, precision, uniform};
+use crate::fixture::{client, encrypt, precision, uniform};
 use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
 use taciturn_ckks::{Complex64, KeyRequest, Level};
 
 #[test]
 fn refreshes_every_shape() {
-    let mut client = Client::new("insecure-n11");
-    let full = client.params.log_slots();
+    let mut client = client("insecure-n11");
+    let full = client.params().log_slots();
     for (log_slots, bound, is_complex, target) in [
         (0, 1.0, false, 3),
         (4, 1.0, false, 14),
@@ -22,10 +20,10 @@ fn refreshes_every_shape() {
             bound,
             complex: is_complex,
         };
-        let bootstrapper = Bootstrapper::new(&client.encoder, shape).unwrap();
+        let bootstrapper = Bootstrapper::new(client.encoder(), shape).unwrap();
         let mut request = KeyRequest::default();
         bootstrapper.request_keys(Level(target), &mut request);
-        let ev = client.evaluator(&request);
+        let ev = client.evaluator(&request).unwrap();
         let d = 1 << log_slots;
         let imaginary = uniform(8, d)
             .into_iter()
@@ -35,12 +33,16 @@ fn refreshes_every_shape() {
             .zip(imaginary)
             .map(|(a, b)| Complex64::new(a * bound, b))
             .collect();
-        let ct = client.encrypt(&values, Level(slots_to_coeffs_levels(log_slots)));
+        let ct = encrypt(
+            &mut client,
+            &values,
+            Level(slots_to_coeffs_levels(log_slots)),
+        );
         let out = bootstrapper
-            .bootstrap(&client.encoder, &ev, &ct, Level(target))
+            .bootstrap(client.encoder(), &ev, &ct, Level(target))
             .unwrap();
-        assert_eq!(client.params.level_of(out.basis()), Some(Level(target)));
-        let (worst, mean) = precision(&client.decrypt(&out, d), &values);
+        assert_eq!(client.params().level_of(out.basis()), Some(Level(target)));
+        let (worst, mean) = precision(&client.decrypt(&out, d).unwrap(), &values);
         let bits = (worst + bound.log2(), mean + bound.log2());
         eprintln!(
             "2^{log_slots} slots, bound {bound}: {:.1} / {:.1} bits",

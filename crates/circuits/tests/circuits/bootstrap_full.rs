@@ -1,8 +1,6 @@
 //! Bootstrapping at the real, 128-bit parameters: all slots, and 1,024 of them.
 
-mod common;
-
-use common::{Client, precision, uniform};
+use crate::fixture::{client, encrypt, precision, uniform};
 use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
 use taciturn_ckks::{Complex64, KeyRequest, Level};
 
@@ -12,8 +10,8 @@ const SPECIAL: f64 = 13.0;
 
 #[test]
 fn refreshes_all_slots_and_sparse_ones_at_128_bits() {
-    let mut client = Client::new("n16-128");
-    assert_eq!(client.params.security_bits(), 128);
+    let mut client = client("n16-128");
+    assert_eq!(client.params().security_bits(), 128);
     // 11 levels beyond those that the next bootstrap takes.
     for (log_slots, target) in [(15, 14), (10, 13)] {
         let shape = BootstrapShape {
@@ -21,10 +19,10 @@ fn refreshes_all_slots_and_sparse_ones_at_128_bits() {
             bound: 1.0,
             complex: false,
         };
-        let bootstrapper = Bootstrapper::new(&client.encoder, shape).unwrap();
+        let bootstrapper = Bootstrapper::new(client.encoder(), shape).unwrap();
         let mut request = KeyRequest::default();
         bootstrapper.request_keys(Level(target), &mut request);
-        let ev = client.evaluator(&request);
+        let ev = client.evaluator(&request).unwrap();
         let d = 1usize << log_slots;
         let real = |values: Vec<f64>| {
             values
@@ -41,12 +39,16 @@ fn refreshes_all_slots_and_sparse_ones_at_128_bits() {
         ];
         for (name, values) in inputs {
             let values = real(values);
-            let ct = client.encrypt(&values, Level(slots_to_coeffs_levels(log_slots)));
+            let ct = encrypt(
+                &mut client,
+                &values,
+                Level(slots_to_coeffs_levels(log_slots)),
+            );
             let out = bootstrapper
-                .bootstrap(&client.encoder, &ev, &ct, Level(target))
+                .bootstrap(client.encoder(), &ev, &ct, Level(target))
                 .unwrap();
-            assert_eq!(client.params.level_of(out.basis()), Some(Level(target)));
-            let (worst, mean) = precision(&client.decrypt(&out, d), &values);
+            assert_eq!(client.params().level_of(out.basis()), Some(Level(target)));
+            let (worst, mean) = precision(&client.decrypt(&out, d).unwrap(), &values);
             let good = if name == "uniform" {
                 worst >= UNIFORM.0 && mean >= UNIFORM.1
             } else {

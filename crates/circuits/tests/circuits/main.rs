@@ -1,0 +1,6 @@
+//! Circuits on ciphertexts.
+
+mod arithmetic;
+mod bootstrap_full;
+mod bootstrap_small;
+mod fixture;
