@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use taciturn_ckks::{Ciphertext, CkksError, Encoder, Evaluator, Extended, IntegerPlaintext, Scale};
-use taciturn_ring::{Basis, Form, Poly, Ring, SparsePoly};
+use taciturn_ring::{Basis, Form, Poly, Ring, SparsePoly, Terms, Weight};
 
 use crate::Diagonals;
 
@@ -176,31 +176,13 @@ impl LinearTransform {
         }
         let special = ev.params().gadget(gadget).special;
         let wide = ct.basis().union(special);
-
-        let decomposed = ev.decompose(&ct.polys[1], gadget);
-        let c0 = ev.times_special(&ct.polys[0], special);
-        let mut babies: BTreeMap<i64, [Poly; 2]> = BTreeMap::new();
-        for &(baby, _) in self.diagonals.values().flatten() {
-            if babies.contains_key(&baby) {
-                continue;
-            }
-            let value = if baby == 0 {
-                [
-                    ev.extend(&ct.polys[0], special),
-                    ev.extend(&ct.polys[1], special),
-                ]
-            } else {
-                let mut turned = ev
-                    .key_product(&decomposed, key(baby)?, galois(baby), ct.scale)
-                    .polys;
-                ring.add_automorphism_assign(&mut turned[0], &c0, galois(baby));
-                turned
-            };
-            babies.insert(baby, value);
-        }
-        drop((decomposed, c0));
-
-        let mut acc: Option<[Poly; 2]> = None;
+        let babies: BTreeSet<i64> = self
+            .diagonals
+            .values()
+            .flatten()
+            .map(|term| term.0)
+            .collect();
+        let babies: Vec<i64> = babies.into_iter().collect();
         // The giant step 0, which needs no rotation, comes first: the others are added to it.
         let unturned = self.diagonals.get(&0).map(|terms| (0, terms));
         let turned = self
@@ -208,12 +190,20 @@ impl LinearTransform {
             .iter()
             .filter(|(giant, _)| **giant != 0)
             .map(|(&giant, terms)| (giant, terms));
-        for (giant, terms) in unturned.into_iter().chain(turned) {
-            let [c0, c1] = inner_sum(encoder, terms, &babies, wide);
+        let (giants, sums): (Vec<i64>, Vec<Terms<'_>>) = unturned
+            .into_iter()
+            .chain(turned)
+            .map(|(giant, terms)| (giant, weights(terms, &babies)))
+            .unzip();
+        let sums = ev.hoisted_sums(ct, gadget, &babies, &sums, self.scale)?;
+
+        let mut acc: Option<[Poly; 2]> = None;
+        for (giant, sum) in giants.into_iter().zip(sums) {
             if giant == 0 {
-                acc = Some([c0, c1]);
+                acc = Some(sum.polys);
                 continue;
             }
+            let [c0, c1] = sum.polys;
             let (key, galois) = (key(giant)?, galois(giant));
             let decomposed = ev.decompose(&ring.mod_down(&c1, special), gadget);
             let [acc0, acc1] = acc.get_or_insert_with(|| {
@@ -239,41 +229,17 @@ impl LinearTransform {
     }
 }
 
-/// The sum of diagonals times baby steps, of one giant step.
-fn inner_sum(
-    encoder: &Encoder,
-    terms: &[(i64, Diagonal)],
-    babies: &BTreeMap<i64, [Poly; 2]>,
-    wide: Basis,
-) -> [Poly; 2] {
-    let ring = encoder.parameters().ring();
-    let mut sparse = (Vec::new(), Vec::new());
-    let mut out: Option<[Poly; 2]> = None;
-    for (baby, diagonal) in terms {
-        let turned = &babies[baby];
-        match diagonal {
-            Diagonal::Sparse(weight) => {
-                sparse.0.push(weight);
-                sparse.1.push(turned);
-            }
-            Diagonal::Integers(integers) => {
-                let weight = encoder.to_plaintext(integers, wide).poly;
-                match &mut out {
-                    None => {
-                        out = Some([
-                            ring.mul_new(&turned[0], &weight),
-                            ring.mul_new(&turned[1], &weight),
-                        ])
-                    }
-                    Some(sum) => {
-                        sum.iter_mut()
-                            .zip(turned)
-                            .for_each(|(sum, p)| ring.mul_add_assign(sum, p, &weight));
-                    }
-                }
-            }
-        }
-    }
-    // A transform holds diagonals of one kind.
-    out.unwrap_or_else(|| ring.weighted_sum(&sparse.0, &sparse.1, wide).into())
+/// The diagonals of one giant step as weights of the baby steps.
+fn weights<'a>(terms: &'a [(i64, Diagonal)], babies: &[i64]) -> Terms<'a> {
+    let weight = |diagonal: &'a Diagonal| match diagonal {
+        Diagonal::Sparse(weight) => Weight::Sparse(weight),
+        Diagonal::Integers(integers) => Weight::Integers(&integers.coefficients),
+    };
+    terms
+        .iter()
+        .map(|(baby, diagonal)| {
+            let step = babies.partition_point(|k| k < baby);
+            (step, weight(diagonal))
+        })
+        .collect()
 }

@@ -1,9 +1,10 @@
 //! Hybrid key switching: decomposition, inner product with a key, division by the special modulus.
 
-use taciturn_ring::{Basis, Form, Poly};
+use rayon::prelude::*;
+use taciturn_ring::{Basis, Hoisted, Poly, Rotation, Terms};
 
 use crate::{
-    Ciphertext, CkksError, EvaluationKey, Evaluator, GadgetName, Scale, keys::used_digits,
+    Ciphertext, CkksError, EvaluationKey, Evaluator, GadgetName, KeyId, Scale, keys::used_digits,
 };
 
 /// A polynomial decomposed by a gadget: its digits over its own and the special limbs. Made once, it serves any number of
@@ -42,7 +43,10 @@ impl Evaluator {
         let target = basis.union(g.special);
         let mut coefficients = poly.clone();
         ring.intt(&mut coefficients);
+        // All digits at once: limbs of one keep threads busy while another's run out.
         let digits: Vec<Poly> = used_digits(g, basis)
+            .collect::<Vec<_>>()
+            .into_par_iter()
             .map(|digit| ring.extend_digit(&coefficients, poly, digit, target))
             .collect();
         Decomposed {
@@ -118,16 +122,6 @@ impl Evaluator {
         }
     }
 
-    /// P times a polynomial, over its limbs and the special ones (where it is zero).
-    pub fn extend(&self, poly: &Poly, special: Basis) -> Poly {
-        let mut out = self
-            .params()
-            .ring()
-            .zero(poly.basis().union(special), Form::Evaluation);
-        self.add_extended(&mut out, poly, special);
-        out
-    }
-
     /// Adds P times `poly` to an extended polynomial.
     pub fn add_extended(&self, acc: &mut Poly, poly: &Poly, special: Basis) {
         self.params()
@@ -144,34 +138,87 @@ impl Evaluator {
         scaled
     }
 
+    /// Sums over rotations of a ciphertext: for each list of terms, weights times steps, where step `i` is the ciphertext rotated by
+    /// `steps[i]` slots. One decomposition for all; the sums are not divided by P yet. The weights' scale is `weight_scale`.
+    pub fn hoisted_sums(
+        &self,
+        ct: &Ciphertext,
+        gadget: GadgetName,
+        steps: &[i64],
+        sums: &[Terms<'_>],
+        weight_scale: Scale,
+    ) -> Result<Vec<Extended>, CkksError> {
+        let special = self.params().gadget(gadget).special;
+        let rotations = steps
+            .iter()
+            .map(|&k| {
+                (k != 0)
+                    .then(|| self.rotation(k, gadget, ct.basis()))
+                    .transpose()
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let decomposed = self.decompose(&ct.polys[1], gadget);
+        let value = [&ct.polys[0], &ct.polys[1]].map(|p| self.times_special(p, special));
+        let hoisted = Hoisted {
+            value: [&value[0], &value[1]],
+            digits: &decomposed.digits,
+        };
+        let target = ct.basis().union(special);
+        let sums = self
+            .params()
+            .ring()
+            .hoisted_sums(hoisted, &rotations, sums, target);
+        let scale = Scale(ct.scale.0 * weight_scale.0);
+        Ok(sums
+            .into_iter()
+            .map(|(a, b)| Extended {
+                polys: [a, b],
+                special,
+                scale,
+            })
+            .collect())
+    }
+
+    /// A key as sums over rotations take it.
+    fn rotation(
+        &self,
+        steps: i64,
+        gadget: GadgetName,
+        basis: Basis,
+    ) -> Result<Rotation<'_>, CkksError> {
+        let galois = Self::galois_of_rotation(self.params(), steps);
+        let key = self.keys().get(KeyId { gadget, galois }, basis)?;
+        Ok(Rotation {
+            galois,
+            key: &key.digits,
+        })
+    }
+
     /// Adds the rotations of a ciphertext by each of `steps` to itself. One decomposition and one division by P for all.
     pub fn add_rotations(&self, ct: &Ciphertext, steps: &[i64]) -> Result<Ciphertext, CkksError> {
-        let ring = self.params().ring();
-        let galois: Vec<u64> = steps
-            .iter()
-            .map(|&k| Self::galois_of_rotation(self.params(), k))
-            .collect();
-        let Some(&first) = galois.first() else {
+        let Some(&first) = steps.first() else {
             return Ok(ct.clone());
         };
-        let (_, gadget) = self.galois_key(first, ct.basis())?;
+        let galois = Self::galois_of_rotation(self.params(), first);
+        let (_, gadget) = self.galois_key(galois, ct.basis())?;
         let special = self.params().gadget(gadget).special;
+        let rotations = steps
+            .iter()
+            .map(|&k| self.rotation(k, gadget, ct.basis()))
+            .collect::<Result<Vec<_>, _>>()?;
         let decomposed = self.decompose(&ct.polys[1], gadget);
-        let c0 = self.times_special(&ct.polys[0], special);
-        let mut acc = [
-            self.extend(&ct.polys[0], special),
-            self.extend(&ct.polys[1], special),
-        ];
-        for g in galois {
-            let key = self
-                .keys()
-                .get(crate::KeyId { gadget, galois: g }, ct.basis())?;
-            let [acc0, acc1] = &mut acc;
-            self.add_key_product((&mut *acc0, acc1), &decomposed, key, g);
-            ring.add_automorphism_assign(acc0, &c0, g);
-        }
+        let value = [&ct.polys[0], &ct.polys[1]].map(|p| self.times_special(p, special));
+        let hoisted = Hoisted {
+            value: [&value[0], &value[1]],
+            digits: &decomposed.digits,
+        };
+        let target = ct.basis().union(special);
+        let (a, b) = self
+            .params()
+            .ring()
+            .sum_of_rotations(hoisted, &rotations, target);
         Ok(self.mod_down(&Extended {
-            polys: acc,
+            polys: [a, b],
             special,
             scale: ct.scale,
         }))
@@ -193,9 +240,10 @@ impl Evaluator {
 
     fn mod_down_dropping(&self, value: &Extended, drop: Basis) -> Ciphertext {
         let ring = self.params().ring();
-        let polys = value.polys.iter().map(|p| ring.mod_down(p, drop)).collect();
+        let [a, b] = &value.polys;
+        let (a, b) = rayon::join(|| ring.mod_down(a, drop), || ring.mod_down(b, drop));
         Ciphertext {
-            polys,
+            polys: vec![a, b],
             scale: value.scale,
         }
     }

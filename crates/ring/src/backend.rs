@@ -1,6 +1,9 @@
 //! What a backend must do.
 
-use crate::{Automorphism, BaseConversion, Poly, SparsePoly, Tables};
+use crate::{
+    Automorphism, BaseConversion, Poly, Tables,
+    hoisting::{Hoisted, Step, Terms},
+};
 
 /// Which backend a ring computes with.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -98,13 +101,24 @@ pub trait Backend: Send + Sync {
         accumulate: bool,
     );
 
-    /// `out_c = sum over j of weights_j·terms_j.c`, each weight standing for a run of words. At most 16 terms.
-    fn weighted_sum(
+    /// For each list of terms the sum of its weights times steps; see [`Ring::hoisted_sums`](crate::Ring::hoisted_sums).
+    fn hoisted_sums(
+        &self,
+        tables: &Tables,
+        outs: &mut [(Poly, Poly)],
+        hoisted: Hoisted<'_>,
+        steps: &[Step<'_>],
+        sums: &[Terms<'_>],
+    );
+
+    /// The value, zero on the limbs that it lacks, plus the sum of all steps; see
+    /// [`Ring::sum_of_rotations`](crate::Ring::sum_of_rotations).
+    fn sum_of_rotations(
         &self,
         tables: &Tables,
         out: (&mut Poly, &mut Poly),
-        weights: &[&SparsePoly],
-        terms: &[&[Poly; 2]],
+        hoisted: Hoisted<'_>,
+        steps: &[Step<'_>],
     );
 
     /// `(a - [a]_P)/P` on the limbs of `out`, where `P` is the product of the conversion's source and `[a]_P` the converted

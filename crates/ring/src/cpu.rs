@@ -1,9 +1,11 @@
 //! The CPU backends: per-limb kernels, spread over the limbs by rayon.
 
+mod hoisting;
 mod rns;
 
 use crate::{
-    Automorphism, Backend, BaseConversion, Basis, Form, Poly, SparsePoly, Tables,
+    Automorphism, Backend, BaseConversion, Basis, Form, Poly, Tables,
+    hoisting::{Hoisted, Step, Terms},
     kernels::{Kernels, MAX_DIGITS},
 };
 use rayon::prelude::*;
@@ -231,26 +233,36 @@ impl<K: Kernels> Backend for CpuBackend<K> {
         });
     }
 
-    fn weighted_sum(
+    fn hoisted_sums(
+        &self,
+        tables: &Tables,
+        outs: &mut [(Poly, Poly)],
+        hoisted: Hoisted<'_>,
+        steps: &[Step<'_>],
+        sums: &[Terms<'_>],
+    ) {
+        self.hoisted_sums_by_limb(tables, outs, hoisted, steps, sums);
+    }
+
+    fn sum_of_rotations(
         &self,
         tables: &Tables,
         out: (&mut Poly, &mut Poly),
-        weights: &[&SparsePoly],
-        terms: &[&[Poly; 2]],
+        hoisted: Hoisted<'_>,
+        steps: &[Step<'_>],
     ) {
-        const NONE: &[u64] = &[];
-        let count = weights.len().min(MAX_DIGITS);
-        let stride = weights[0].stride;
-        each_limb_pair(out.0, out.1, |i, out| {
-            let mut weight_limbs = [NONE; MAX_DIGITS];
-            let mut term_limbs = [[NONE; 2]; MAX_DIGITS];
-            for (j, (weight, term)) in weights.iter().zip(terms).enumerate() {
-                weight_limbs[j] = weight.limb(i);
-                term_limbs[j] = [term[0].limb(i), term[1].limb(i)];
+        each_limb_pair(out.0, out.1, |i, [a, b]| {
+            self.rotate_limb(
+                tables,
+                i,
+                [&mut *a, &mut *b],
+                hoisted,
+                &Step::identity(),
+                false,
+            );
+            for step in steps {
+                self.rotate_limb(tables, i, [&mut *a, &mut *b], hoisted, step, true);
             }
-            let (weights, terms) = (&weight_limbs[..count], &term_limbs[..count]);
-            self.0
-                .weighted_sum(tables.moduli()[i], out, weights, terms, stride);
         });
     }
 

@@ -1,6 +1,6 @@
 //! Polynomials of a subring, stored by their distinct values.
 
-use crate::{Basis, Form, Poly, Ring, kernels::MAX_DIGITS};
+use crate::{Basis, Form, Poly, Ring};
 
 /// A polynomial in `X^stride`, in evaluation form: index `k` holds the value number `k / stride`, so that one value stands for a run of `stride`
 /// words (in the order of [`exponent`](crate::exponent) the values of a subring come in runs).
@@ -55,50 +55,5 @@ impl Ring {
             stride,
             values,
         }
-    }
-
-    /// `(sum of weights_j·terms_j.0, sum of weights_j·terms_j.1)` over `target`. Cost: two products per weight and limb.
-    ///
-    /// Contract: evaluation form, as many terms as weights and at least one, one stride, all bases contain `target`.
-    pub fn weighted_sum(
-        &self,
-        weights: &[&SparsePoly],
-        terms: &[&[Poly; 2]],
-        target: Basis,
-    ) -> (Poly, Poly) {
-        assert!(
-            !weights.is_empty() && weights.len() == terms.len(),
-            "weighted_sum: expected as many terms as weights"
-        );
-        let covered = weights
-            .iter()
-            .all(|w| target.is_subset(w.basis) && w.stride == weights[0].stride)
-            && terms
-                .iter()
-                .flat_map(|t| t.iter())
-                .all(|p| target.is_subset(p.basis()));
-        assert!(
-            covered,
-            "weighted_sum: expected one stride and all limbs of the target"
-        );
-        let stale = || Poly::stale(self.n(), target, Form::Evaluation);
-        let mut out = (stale(), stale());
-        for (i, (weights, terms)) in weights
-            .chunks(MAX_DIGITS)
-            .zip(terms.chunks(MAX_DIGITS))
-            .enumerate()
-        {
-            if i == 0 {
-                self.backend
-                    .weighted_sum(&self.tables, (&mut out.0, &mut out.1), weights, terms);
-                continue;
-            }
-            let mut more = (stale(), stale());
-            self.backend
-                .weighted_sum(&self.tables, (&mut more.0, &mut more.1), weights, terms);
-            self.add_assign(&mut out.0, &more.0);
-            self.add_assign(&mut out.1, &more.1);
-        }
-        out
     }
 }

@@ -71,45 +71,6 @@ fn check(ring: &Ring, digits: &[Poly], key: &[(Poly, Poly)], target: Basis) {
 }
 
 #[test]
-fn weighted_sums_take_weights_from_a_subring() {
-    for log_n in [4, 9] {
-        for ring in rings(log_n, 3) {
-            let (all, target) = (ring.full_basis(), Basis::single(0).with(2));
-            for (count, stride) in [(1, 8), (16, 16), (37, 8)] {
-                let mut random = Random(40 + count as u64);
-                let terms: Vec<[Poly; 2]> = (0..count)
-                    .map(|_| [(); 2].map(|()| random.poly(&ring, all, Form::Evaluation)))
-                    .collect();
-                let weights: Vec<Poly> = (0..count)
-                    .map(|_| {
-                        let mut weight = random.poly(&ring, all, Form::Evaluation);
-                        let words = weight.words_mut();
-                        (0..words.len()).for_each(|k| words[k] = words[k - k % stride]);
-                        weight
-                    })
-                    .collect();
-                let mut expected = [(); 2].map(|()| ring.zero(target, Form::Evaluation));
-                for (weight, term) in weights.iter().zip(&terms) {
-                    ring.mul_add_assign(&mut expected[0], weight, &term[0]);
-                    ring.mul_add_assign(&mut expected[1], weight, &term[1]);
-                }
-                let weights: Vec<_> = weights.iter().map(|w| ring.compress(w, stride)).collect();
-                let got = ring.weighted_sum(
-                    &weights.iter().collect::<Vec<_>>(),
-                    &terms.iter().collect::<Vec<_>>(),
-                    target,
-                );
-                assert!(
-                    got.0 == expected[0] && got.1 == expected[1],
-                    "{} {count}",
-                    ring.backend_name()
-                );
-            }
-        }
-    }
-}
-
-#[test]
 fn fused_sums_equal_their_parts() {
     for log_n in [4, 9] {
         for ring in rings(log_n, 4) {

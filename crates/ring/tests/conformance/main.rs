@@ -1,6 +1,7 @@
 //! One suite for all backends, against formulas in wide integers.
 
 mod conversion;
+mod hoisting;
 mod input;
 mod key_switch;
 mod pointwise;

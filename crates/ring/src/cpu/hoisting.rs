@@ -1,0 +1,177 @@
+//! Sums over rotations, limb by limb: what one limb needs stays in the cache.
+
+use super::{CpuBackend, parallel};
+use crate::{
+    Poly, Tables,
+    buffer::Buffer,
+    hoisting::{Hoisted, Step, Terms, Weight},
+    kernels::{Kernels, MAX_DIGITS},
+};
+use rayon::prelude::*;
+
+/// The two halves of one limb of a result.
+type Halves<'a> = [&'a mut [u64]; 2];
+
+impl<K: Kernels> CpuBackend<K> {
+    pub(super) fn hoisted_sums_by_limb(
+        &self,
+        tables: &Tables,
+        outs: &mut [(Poly, Poly)],
+        hoisted: Hoisted<'_>,
+        steps: &[Step<'_>],
+        sums: &[Terms<'_>],
+    ) {
+        let Some(first) = outs.first() else { return };
+        let limbs: Vec<usize> = first.0.basis.iter().collect();
+        let words = first.0.data.len();
+        let mut work: Vec<(usize, Vec<Halves<'_>>)> =
+            limbs.into_iter().map(|limb| (limb, Vec::new())).collect();
+        for out in outs {
+            let n = out.0.n;
+            let halves = out
+                .0
+                .data
+                .chunks_exact_mut(n)
+                .zip(out.1.data.chunks_exact_mut(n));
+            for ((_, outs), (a, b)) in work.iter_mut().zip(halves) {
+                outs.push([a, b]);
+            }
+        }
+        let limb = |(limb, outs): (usize, Vec<Halves<'_>>)| {
+            self.hoisted_sums_of_limb(tables, limb, outs, hoisted, steps, sums);
+        };
+        if parallel(words) {
+            work.into_par_iter().for_each(limb);
+        } else {
+            work.into_iter().for_each(limb);
+        }
+    }
+
+    fn hoisted_sums_of_limb(
+        &self,
+        tables: &Tables,
+        limb: usize,
+        outs: Vec<Halves<'_>>,
+        hoisted: Hoisted<'_>,
+        steps: &[Step<'_>],
+        sums: &[Terms<'_>],
+    ) {
+        let n = tables.n();
+        let mut rotated = Buffer::stale(2 * n * steps.len());
+        for (step, words) in steps.iter().zip(rotated.chunks_exact_mut(2 * n)) {
+            let (a, b) = words.split_at_mut(n);
+            self.rotate_limb(tables, limb, [a, b], hoisted, step, false);
+        }
+        let rotated: Vec<[&[u64]; 2]> = rotated
+            .chunks_exact(2 * n)
+            .map(|words| [&words[..n], &words[n..]])
+            .collect();
+        let mut scratch = Buffer::stale(2 * n);
+        for (out, terms) in outs.into_iter().zip(sums) {
+            self.sum_limb(tables, limb, out, terms, &rotated, &mut scratch);
+        }
+    }
+
+    /// One limb of a step: the value itself without a map; added to what `out` holds where that is asked for.
+    pub(super) fn rotate_limb(
+        &self,
+        tables: &Tables,
+        limb: usize,
+        out: Halves<'_>,
+        hoisted: Hoisted<'_>,
+        step: &Step<'_>,
+        accumulate: bool,
+    ) {
+        const NONE: &[u64] = &[];
+        let q = tables.moduli()[limb];
+        let own = hoisted.value[0].basis.contains(limb);
+        let Some(map) = &step.map else {
+            for (out, value) in out.into_iter().zip(hoisted.value) {
+                if own {
+                    out.copy_from_slice(value.limb(limb));
+                } else {
+                    out.fill(0);
+                }
+            }
+            return;
+        };
+        let count = hoisted.digits.len().min(MAX_DIGITS);
+        let mut digits = [NONE; MAX_DIGITS];
+        let mut keys = [[NONE; 2]; MAX_DIGITS];
+        for (j, (digit, key)) in hoisted.digits.iter().zip(step.key).enumerate() {
+            digits[j] = digit.limb(limb);
+            keys[j] = [key.0.limb(limb), key.1.limb(limb)];
+        }
+        let [a, b] = out;
+        let (digits, keys) = (&digits[..count], &keys[..count]);
+        self.0
+            .key_product(q, [&mut *a, b], digits, keys, Some(map), accumulate);
+        if own {
+            self.0
+                .automorphism_add(q, a, hoisted.value[0].limb(limb), map);
+        }
+    }
+
+    /// One limb of one sum.
+    fn sum_limb(
+        &self,
+        tables: &Tables,
+        limb: usize,
+        [out0, out1]: Halves<'_>,
+        terms: &Terms<'_>,
+        rotated: &[[&[u64]; 2]],
+        scratch: &mut [u64],
+    ) {
+        let q = tables.moduli()[limb];
+        let n = out0.len();
+        let (half0, half1) = scratch.split_at_mut(n);
+        let mut sparse = (Vec::new(), Vec::new());
+        for (i, &(step, weight)) in terms.iter().enumerate() {
+            match weight {
+                Weight::Sparse(weight) => {
+                    sparse.0.push((weight.limb(limb), weight.stride));
+                    sparse.1.push(rotated[step]);
+                }
+                Weight::Integers(coefficients) => {
+                    self.spread(tables, limb, half0, coefficients);
+                    for (out, term) in [&mut *out0, &mut *out1].into_iter().zip(rotated[step]) {
+                        if i == 0 {
+                            self.0.mul_into(q, out, half0, term);
+                        } else {
+                            self.0.mul_add(q, out, half0, term);
+                        }
+                    }
+                }
+            }
+        }
+        let chunks = sparse.0.chunks(MAX_DIGITS).zip(sparse.1.chunks(MAX_DIGITS));
+        for (i, (weights, terms)) in chunks.enumerate() {
+            let stride = weights[0].1;
+            let weights: Vec<&[u64]> = weights.iter().map(|(values, _)| *values).collect();
+            if i == 0 {
+                let out = [&mut *out0, &mut *out1];
+                self.0.weighted_sum(q, out, &weights, terms, stride);
+                continue;
+            }
+            let more = [&mut *half0, &mut *half1];
+            self.0.weighted_sum(q, more, &weights, terms, stride);
+            self.0.add(q, out0, half0);
+            self.0.add(q, out1, half1);
+        }
+    }
+
+    /// Evaluations of the polynomial with these coefficients at the multiples of a stride.
+    fn spread(&self, tables: &Tables, limb: usize, out: &mut [u64], coefficients: &[i64]) {
+        let q = tables.moduli()[limb];
+        let stride = out.len() / coefficients.len();
+        if stride == 1 {
+            self.0.reduce_signed(q, out, coefficients);
+        } else {
+            out.fill(0);
+            for (out, &c) in out.iter_mut().step_by(stride).zip(coefficients) {
+                *out = q.from_i128(c.into());
+            }
+        }
+        self.0.ntt(tables.ntt(limb), out);
+    }
+}
