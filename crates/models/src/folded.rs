@@ -41,6 +41,20 @@ impl FoldedMatrix {
         self.scale * gain * (self.stored.at(i, j) - mean)
     }
 
+    /// `bias + x W` in f64.
+    pub fn affine(&self, x: &[f64], bias: &[f64]) -> Vec<f64> {
+        let mut x: Vec<f64> = x.iter().map(|x| self.scale * x).collect();
+        if let Some(gain) = &self.gain {
+            x.iter_mut().zip(gain.iter()).for_each(|(x, g)| *x *= g);
+        }
+        let mut bias = bias.to_vec();
+        if let Some(mean) = &self.mean {
+            let shift: f64 = x.iter().zip(mean.iter()).map(|(x, m)| x * m).sum();
+            bias.iter_mut().for_each(|b| *b -= shift);
+        }
+        self.stored.affine(&x, &bias)
+    }
+
     /// Row `i`.
     pub fn row(&self, i: usize) -> Vec<f64> {
         let mean = self.mean.as_ref().map_or(0.0, |mean| mean[i]);
@@ -63,22 +77,7 @@ pub struct FoldedLinear {
 impl FoldedLinear {
     /// `bias + x W` in f64.
     pub fn apply(&self, x: &[f64]) -> Vec<f64> {
-        let FoldedMatrix {
-            stored,
-            scale,
-            gain,
-            mean,
-        } = &self.weight;
-        let mut x: Vec<f64> = x.iter().map(|x| scale * x).collect();
-        if let Some(gain) = gain {
-            x.iter_mut().zip(gain.iter()).for_each(|(x, g)| *x *= g);
-        }
-        let mut bias = self.bias.clone();
-        if let Some(mean) = mean {
-            let shift: f64 = x.iter().zip(mean.iter()).map(|(x, m)| x * m).sum();
-            bias.iter_mut().for_each(|b| *b -= shift);
-        }
-        stored.affine(&x, &bias)
+        self.weight.affine(x, &self.bias)
     }
 
     /// As it is stored.

@@ -13,7 +13,7 @@ use crate::config::ModelConfig;
 use crate::error::ModelError;
 
 pub use published::{PUBLISHED, Published};
-pub use write::Precision;
+use write::Precision;
 
 /// A file of weights is called this.
 const WEIGHTS: &str = "model.safetensors";
@@ -144,11 +144,10 @@ impl RandomSpec {
 }
 
 /// Writes a random checkpoint of a published shape into `folder`, which is made where it is missing; with fewer or more layers where asked for.
-/// Weights go to the disk as they are made. The tokenizer is one of bytes, not the model's own. Returns the bytes of the weights.
+/// Weights are in bf16, as most of these are published, and go to the disk as they are made. The tokenizer is one of bytes, not the model's own. Returns the bytes of the weights.
 pub fn write_published(
     shape: &Published,
     layers: Option<usize>,
-    precision: Precision,
     seed: u64,
     folder: &Path,
 ) -> Result<u64, ModelError> {
@@ -161,7 +160,7 @@ pub fn write_published(
         bias: 0.1,
         residual_scale: 1.0,
     };
-    write_checkpoint(folder, &config, &statistics, precision, seed)?;
+    write_checkpoint(folder, &config, &statistics, Precision::Bf16, seed)?;
     let path = folder.join(WEIGHTS);
     let size = std::fs::metadata(&path).map(|file| file.len());
     size.map_err(|source| ModelError::Io { path, source })

@@ -133,7 +133,8 @@ fn read_tensors(file: FileBytes, path: &Path) -> Result<BTreeMap<String, Tensor>
     };
     let file = Arc::new(file);
     let bytes = file.bytes();
-    let parsed = SafeTensors::deserialize(bytes).map_err(|error| bad(damage(&error, bytes.len())))?;
+    let parsed =
+        SafeTensors::deserialize(bytes).map_err(|error| bad(damage(&error, bytes.len())))?;
     let mut tensors = BTreeMap::new();
     for (name, view) in parsed.iter().filter(|(name, _)| !is_buffer(name)) {
         let format = match view.dtype() {

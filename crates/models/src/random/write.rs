@@ -20,7 +20,7 @@ const PIECES: usize = 16;
 
 /// How weights are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Precision {
+pub(super) enum Precision {
     /// Four bytes.
     F32,
     /// Two bytes, as most checkpoints have it.

@@ -1,5 +1,7 @@
 //! Where entries of queries, keys and values go when heads and channels are padded to powers of two.
 
+use std::sync::Arc;
+
 use taciturn_graph::{Heads, Matrix};
 
 use crate::config::ModelConfig;
@@ -101,15 +103,33 @@ pub(super) fn padded(
     row: impl Fn(usize) -> usize,
     column: impl Fn(usize) -> usize,
 ) -> Matrix {
-    let from_rows = inverse(weight.rows(), rows, row);
-    let from_columns = inverse(weight.cols(), columns, column);
-    let weight = weight.clone();
-    Matrix::computed(name, rows, columns, move |i, j| {
-        match (from_rows[i], from_columns[j]) {
+    let from_rows: Arc<[u32]> = inverse(weight.rows(), rows, row).into();
+    let from_columns: Arc<[u32]> = inverse(weight.cols(), columns, column).into();
+    let entry = {
+        let (weight, rows, columns) = (weight.clone(), from_rows.clone(), from_columns.clone());
+        move |i: usize, j: usize| match (rows[i], columns[j]) {
             (PADDING, _) | (_, PADDING) => 0.0,
             (i, j) => weight.at(i as usize, j as usize),
         }
-    })
+    };
+    let weight = weight.clone();
+    let product = move |x: &[f64]| {
+        let mut true_x = vec![0.0; weight.rows()];
+        for (&x, &row) in x.iter().zip(from_rows.iter()) {
+            if row != PADDING {
+                true_x[row as usize] = x;
+            }
+        }
+        let y = weight.affine(&true_x, &vec![0.0; weight.cols()]);
+        let columns = from_columns.iter();
+        columns
+            .map(|&column| match column {
+                PADDING => 0.0,
+                column => y[column as usize],
+            })
+            .collect()
+    };
+    Matrix::computed(name, rows, columns, entry).with_product(product)
 }
 
 /// For each of `padded` places which of `count` entries goes there.
