@@ -13,7 +13,7 @@ use crate::system;
 struct Report {
     folder: String,
     shape: &'static str,
-    weight_bytes: u64,
+    weights: usize,
 }
 
 /// Runs the command.
@@ -34,18 +34,19 @@ pub fn run(args: &RandomModelArgs) -> Result<()> {
         )));
     }
     let layers = args.layers.map(Into::into);
+    write_published(shape, layers, args.seed, &args.out)?;
     let report = Report {
         folder: args.out.display().to_string(),
         shape: shape.name,
-        weight_bytes: write_published(shape, layers, args.seed, &args.out)?,
+        weights: shape.weights(layers)?,
     };
     if args.json {
         return system::print_json(&report);
     }
     system::print_text(&format!(
-        "{}: random weights of the shape of {}, {}\n",
+        "{}: {:.1} million random weights in the shape of {}\n",
         report.folder,
+        report.weights as f64 / 1e6,
         report.shape,
-        system::gigabytes(report.weight_bytes)
     ))
 }

@@ -87,7 +87,7 @@ impl Source<'_> {
             return Err(ModelError::Tensor {
                 name,
                 expected: format!("shape {shape:?}"),
-                got: format!("{:?}", tensor.shape),
+                got: format!("shape {:?}", tensor.shape),
             });
         }
         check_finite(&name, &tensor.elements)?;

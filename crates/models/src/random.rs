@@ -15,9 +15,6 @@ use crate::error::ModelError;
 pub use published::{PUBLISHED, Published};
 use write::Precision;
 
-/// A file of weights is called this.
-const WEIGHTS: &str = "model.safetensors";
-
 /// Which configuration file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RandomFamily {
@@ -144,26 +141,20 @@ impl RandomSpec {
 }
 
 /// Writes a random checkpoint of a published shape into `folder`, which is made where it is missing; with fewer or more layers where asked for.
-/// Weights are in bf16, as most of these are published, and go to the disk as they are made. The tokenizer is one of bytes, not the model's own. Returns the bytes of the weights.
+/// Weights are in bf16, as most of these are published, and go to the disk as they are made. The tokenizer is one of bytes, not the model's own.
 pub fn write_published(
     shape: &Published,
     layers: Option<usize>,
     seed: u64,
     folder: &Path,
-) -> Result<u64, ModelError> {
+) -> Result<(), ModelError> {
     std::fs::create_dir_all(folder).map_err(|source| ModelError::Io {
         path: folder.into(),
         source,
     })?;
     let config = shape.config(layers);
-    let statistics = tensors::Statistics {
-        bias: 0.1,
-        residual_scale: 1.0,
-    };
-    write_checkpoint(folder, &config, &statistics, Precision::Bf16, seed)?;
-    let path = folder.join(WEIGHTS);
-    let size = std::fs::metadata(&path).map(|file| file.len());
-    size.map_err(|source| ModelError::Io { path, source })
+    let statistics = tensors::Statistics::default();
+    write_checkpoint(folder, &config, &statistics, Precision::Bf16, seed)
 }
 
 fn write_checkpoint(
@@ -181,7 +172,7 @@ fn write_checkpoint(
     let config = ModelConfig::parse(text.as_bytes(), &folder.join("config.json"))?;
     write("config.json", text.as_bytes())?;
     let tensors = tensors::tensors(&config, statistics);
-    write::write_tensors(&folder.join(WEIGHTS), &tensors, precision, seed)?;
+    write::write_tensors(&folder.join("model.safetensors"), &tensors, precision, seed)?;
     if config.vocabulary > 256 {
         write(
             "tokenizer.json",

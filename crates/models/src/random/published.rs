@@ -1,6 +1,12 @@
 //! Shapes of published models, as their configuration files give them.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
+
+use super::tensors::{Statistics, tensors};
+use crate::config::ModelConfig;
+use crate::error::ModelError;
 
 /// The shape of a published model.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +27,20 @@ impl Published {
         }
         config
     }
+
+    /// How many weights it has.
+    pub fn weights(&self, layers: Option<usize>) -> Result<usize, ModelError> {
+        let config = self.config(layers).to_string();
+        let config = ModelConfig::parse(config.as_bytes(), Path::new(self.name))?;
+        let tensors = tensors(&config, &Statistics::default());
+        let sizes = tensors
+            .iter()
+            .map(|tensor| tensor.shape.iter().product::<usize>());
+        Ok(sizes.sum())
+    }
 }
 
+/// Where the number of blocks is in each kind of file.
 const GPT2: &str = "n_layer";
 const LLAMA: &str = "num_hidden_layers";
 

@@ -19,6 +19,15 @@ pub(super) struct RandomTensor {
     pub(super) factor: f64,
 }
 
+impl Default for Statistics {
+    fn default() -> Self {
+        Self {
+            bias: 0.1,
+            residual_scale: 1.0,
+        }
+    }
+}
+
 /// All tensors of a model. Writers of the residual stream are small enough to keep its size from layer to layer.
 pub(super) fn tensors(config: &ModelConfig, statistics: &Statistics) -> Vec<RandomTensor> {
     let mut list = List {
