@@ -1,6 +1,6 @@
 //! Prints what the choosers pick for typical intervals: `cargo run -p taciturn-approx --example choices`.
 
-use taciturn_approx::{ApproxError, Exp, Gelu, GeluForm, Inverse, InverseSqrt};
+use taciturn_approx::{ApproxError, Exp, Gelu, GeluForm, Inverse, InverseSqrt, Silu};
 
 fn main() -> Result<(), ApproxError> {
     println!("function | interval | asked | degree | steps | depth | products | measured bits");
@@ -40,6 +40,17 @@ fn main() -> Result<(), ApproxError> {
             match Gelu::choose(GeluForm::Tanh, -end, end, bits) {
                 Ok(f) => row(
                     "gelu",
+                    -end,
+                    end,
+                    bits,
+                    (f.poly.degree(), 0, f.depth(), f.products()),
+                    f.worst_error_bits(),
+                ),
+                Err(error) => println!("{error}"),
+            }
+            match Silu::choose(-end, end, bits) {
+                Ok(f) => row(
+                    "silu",
                     -end,
                     end,
                     bits,

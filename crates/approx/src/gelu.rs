@@ -1,10 +1,12 @@
 //! GeLU by one polynomial that is exact at zero, so that padding stays zero.
 
 use crate::Chebyshev;
-use crate::cost::{GRID, Request, cheapest};
-use crate::error::{ApproxError, check_interval};
-use crate::fit::{minimax_through_zero, worst_on_grid};
+use crate::error::ApproxError;
 use crate::special::{gelu_erf, gelu_tanh};
+use crate::through_zero::{choose, error_bits, fit};
+
+/// As errors call it.
+const NAME: &str = "gelu(x)";
 
 /// Which of the two GeLUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,35 +40,14 @@ pub struct Gelu {
 impl Gelu {
     /// The polynomial of that degree with the least absolute error on `[low, high]`, which must contain 0.
     pub fn fit(form: GeluForm, low: f64, high: f64, degree: usize) -> Result<Self, ApproxError> {
-        check_interval("gelu(x)", "around 0", (low, high), f64::NEG_INFINITY)?;
-        if !(low < 0.0 && high > 0.0) {
-            return Err(ApproxError::Interval {
-                function: "gelu(x)",
-                domain: "around 0",
-                low,
-                high,
-            });
-        }
-        let poly = minimax_through_zero(|x| form.exact(x), |_| 1.0, low, high, degree)?;
+        let poly = fit(NAME, |x| form.exact(x), (low, high), degree)?;
         Ok(Self { poly, form })
     }
 
     /// The smallest degree of [`DEGREES`](crate::DEGREES) whose absolute error on `[low, high]` is below `2^-bits`.
     pub fn choose(form: GeluForm, low: f64, high: f64, bits: f64) -> Result<Self, ApproxError> {
-        let request = Request {
-            function: "gelu(x)",
-            low,
-            high,
-            bits,
-            max_steps: 0,
-            step_depth: 0,
-            step_products: 0,
-        };
-        cheapest(
-            &request,
-            |c| Self::fit(form, low, high, c.degree),
-            Self::worst_error_bits,
-        )
+        let poly = choose(NAME, |x| form.exact(x), (low, high), bits)?;
+        Ok(Self { poly, form })
     }
 
     /// The approximation at `x`.
@@ -86,7 +67,6 @@ impl Gelu {
 
     /// Bits of the worst absolute error on a dense grid.
     pub fn worst_error_bits(&self) -> f64 {
-        let Chebyshev { low, high, .. } = self.poly;
-        -worst_on_grid(low, high, GRID, |x| self.evaluate(x) - self.form.exact(x)).log2()
+        error_bits(&self.poly, |x| self.form.exact(x))
     }
 }

@@ -21,7 +21,9 @@ mod fit;
 mod gelu;
 mod inverse;
 mod points;
+mod silu;
 mod special;
+mod through_zero;
 
 pub use calibration::{CALIBRATION_VERSION, Calibration, CalibrationError, SiteRange};
 pub use chebyshev::Chebyshev;
@@ -32,4 +34,5 @@ pub use fit::{MAX_DEGREE, interpolate, minimax, minimax_through_zero, worst_on_g
 pub use gelu::{Gelu, GeluForm};
 pub use inverse::{Inverse, InverseSqrt};
 pub use points::{Point, fit_points};
-pub use special::{erf, gelu_erf, gelu_tanh};
+pub use silu::Silu;
+pub use special::{erf, gelu_erf, gelu_tanh, silu};

@@ -37,6 +37,11 @@ pub fn gelu_tanh(x: f64) -> f64 {
     0.5 * x * (1.0 + (FRAC_2_PI.sqrt() * (x + 0.044715 * x * x * x)).tanh())
 }
 
+/// SiLU: `x / (1 + exp(-x))`.
+pub fn silu(x: f64) -> f64 {
+    x / (1.0 + (-x).exp())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

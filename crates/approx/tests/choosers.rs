@@ -1,6 +1,8 @@
 //! Invariants of the choosers over a table of intervals and precisions.
 
-use taciturn_approx::{ApproxError, Exp, Gelu, GeluForm, Inverse, InverseSqrt, worst_on_grid};
+use taciturn_approx::{
+    ApproxError, Exp, Gelu, GeluForm, Inverse, InverseSqrt, Silu, worst_on_grid,
+};
 
 #[test]
 fn inverses_reach_their_bits_on_every_ratio_and_scale() {
@@ -64,6 +66,23 @@ fn gelu_is_accurate_and_zero_at_zero() {
             assert!(chosen.evaluate(0.0).abs() < 1e-12 * high.max(1.0));
         }
     }
+}
+
+#[test]
+fn silu_is_accurate_and_zero_at_zero() {
+    for (low, high) in [(-4.0, 4.0), (-12.3, 8.3), (-0.01, 0.02), (-31.6, 24.5)] {
+        let chosen = Silu::choose(low, high, 12.0).unwrap();
+        assert!(chosen.worst_error_bits() >= 12.0);
+        assert!(chosen.evaluate(0.0).abs() < 1e-12 * high.max(1.0));
+        let worst = worst_on_grid(low, high, 3000, |x| {
+            chosen.evaluate(x) - x / (1.0 + (-x).exp())
+        });
+        assert!(worst <= 1.01 * 2f64.powi(-12), "[{low}, {high}]: {worst}");
+    }
+    assert!(matches!(
+        Silu::choose(1.0, 2.0, 10.0),
+        Err(ApproxError::Interval { .. })
+    ));
 }
 
 #[test]

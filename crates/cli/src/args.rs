@@ -31,6 +31,8 @@ pub enum Command {
     Eval(EvalArgs),
     /// Measure a model's ranges on sample text and write the table beside it.
     Calibrate(CalibrateArgs),
+    /// Write a random checkpoint of a published shape, for measuring.
+    RandomModel(RandomModelArgs),
     /// Say what this machine offers and what will run on it.
     Doctor(DoctorArgs),
     /// Measure this machine.
@@ -197,6 +199,26 @@ pub struct CalibrateArgs {
     /// Least rounds of normalise-and-square; more are taken where a softmax's sums spread too far.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u32>)]
     pub squarings: u32,
+    /// Print one JSON object and nothing else on stdout.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `taciturn random-model`.
+#[derive(Group)]
+pub struct RandomModelArgs {
+    /// Published shape, as llama-3-8b; a wrong one lists them all.
+    #[arg(long, value_name = "NAME")]
+    pub shape: String,
+    /// Folder to write; made where it is missing.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Decoder blocks, instead of the shape's own number.
+    #[arg(long, value_name = "N")]
+    pub layers: Option<NonZeroUsize>,
+    /// Equal seeds give equal weights.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]
     pub json: bool,

@@ -42,7 +42,7 @@ impl Loaded {
         // The table's context is checked already; this is about the configuration's.
         ensure!(
             loaded.longest_context() >= 2,
-            "{}: config.json: n_positions: expected at least 2, got {}; a step needs the beginning-of-text token and one more",
+            "{}: config.json: expected a context of at least 2 tokens, got {}; a step needs the beginning-of-text token and one more",
             loaded.folder.display(),
             loaded.checkpoint.config.positions
         );

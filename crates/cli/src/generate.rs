@@ -138,7 +138,7 @@ impl Generation<'_> {
             let step = self.next(token)?;
             token = step.token;
             steps.push(step);
-            if self.loaded.checkpoint.config.eos == Some(token) {
+            if self.loaded.checkpoint.config.eos.contains(&token) {
                 break;
             }
             self.text.push(token)?;

@@ -16,6 +16,7 @@ mod number;
 mod plan;
 mod progress;
 mod prompt;
+mod random_model;
 mod reference;
 mod setup;
 mod size;
@@ -40,6 +41,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Plan(args) => plan::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::RandomModel(args) => random_model::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Bench(Bench::Primitives(args)) => bench::primitives::run(&args),
         Command::Bench(Bench::Bootstrap(args)) => bench::bootstrap::run(&args),

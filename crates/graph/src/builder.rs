@@ -107,7 +107,36 @@ impl Graph {
 
     /// The sum of all entries of a periodic value.
     pub fn sum_all(&mut self, name: impl Into<String>, x: NodeId) -> Added {
-        self.add_node(name, Op::SumAll, &[x])
+        self.sum_entries(name, x, 1)
+    }
+
+    /// Sums of the entries with equal index modulo `left`.
+    pub fn sum_entries(&mut self, name: impl Into<String>, x: NodeId, left: usize) -> Added {
+        self.add_node(name, Op::SumEntries { left }, &[x])
+    }
+
+    /// Entry `i + by`, cyclically, as entry `i`; the value itself where `by` is 0.
+    pub fn turn(&mut self, name: impl Into<String>, x: NodeId, by: usize) -> Added {
+        match by {
+            0 => Ok(x),
+            _ => self.add_node(name, Op::Turn { by }, &[x]),
+        }
+    }
+
+    /// Entries `i * of + which` of a spaced value, garbage between them; the value itself where `of` is 1.
+    pub fn select(&mut self, name: impl Into<String>, x: NodeId, of: usize, which: usize) -> Added {
+        match of {
+            1 => Ok(x),
+            _ => self.add_node(name, Op::Select { of, which }, &[x]),
+        }
+    }
+
+    /// Masked values spaced at lane 0 in turn: entry `i * count + k` is entry `i` of value `k`. A single value stays as it is.
+    pub fn interleave(&mut self, name: impl Into<String>, values: &[NodeId]) -> Added {
+        match values {
+            [one] => Ok(*one),
+            _ => self.add_node(name, Op::Interleave, values),
+        }
     }
 
     /// A non-linear function.
@@ -207,11 +236,12 @@ impl Graph {
         self.add_node(name, Op::Flatten, &[x])
     }
 
-    /// Rotary embedding of a spaced value, masked.
+    /// Rotary embedding of a spaced value, which comes turned by half its entries as well; masked.
     pub fn rope(
         &mut self,
         name: impl Into<String>,
         x: NodeId,
+        turned: NodeId,
         cos: impl Into<Vector>,
         sin: impl Into<Vector>,
     ) -> Added {
@@ -221,7 +251,7 @@ impl Graph {
                 cos: cos.into(),
                 sin: sin.into(),
             },
-            &[x],
+            &[x, turned],
         )
     }
 
@@ -243,19 +273,19 @@ impl Graph {
         )
     }
 
-    /// Scores of a repeated query with the key caches of groups 0, 1, ...
+    /// Scores of repeated queries with the key caches of groups 0, 1, ..., in each group one for every query.
     pub fn scores(
         &mut self,
         name: impl Into<String>,
         heads: Heads,
-        query: NodeId,
+        queries: &[NodeId],
         keys: &[NodeId],
     ) -> Added {
-        let inputs: Vec<NodeId> = std::iter::once(query).chain(keys.iter().copied()).collect();
+        let inputs = [queries, keys].concat();
         self.add_node(name, Op::Scores(heads), &inputs)
     }
 
-    /// Sum over tokens of exponentials, per head.
+    /// Sum over tokens of exponentials, per query head.
     pub fn sum_tokens(
         &mut self,
         name: impl Into<String>,

@@ -63,14 +63,16 @@ pub enum GraphError {
     },
     /// An impossible attention geometry.
     #[error(
-        "attention: expected powers of two with heads * channels <= slots and groups <= channels, \
-         got {slots} slots, {heads} heads, {channels} channels, {groups} groups"
+        "attention: expected powers of two with heads * queries * channels <= slots and groups * queries <= channels, \
+         got {slots} slots, {heads} K/V heads, {queries} queries for each, {channels} channels, {groups} groups; shorten the context or take more slots"
     )]
     Heads {
         /// Slots.
         slots: usize,
-        /// Padded heads.
+        /// Padded K/V heads.
         heads: usize,
+        /// Padded query heads per K/V head.
+        queries: usize,
         /// Padded channels per head.
         channels: usize,
         /// Groups of tokens.

@@ -1,6 +1,6 @@
 //! Non-linear functions: the exact one and its polynomial.
 
-use taciturn_approx::{Chebyshev, gelu_erf, gelu_tanh};
+use taciturn_approx::{Chebyshev, gelu_erf, gelu_tanh, silu};
 
 /// The exact functions of the models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl FunctionKind {
             FunctionKind::Exp => x.exp(),
             FunctionKind::GeluTanh => gelu_tanh(x),
             FunctionKind::GeluErf => gelu_erf(x),
-            FunctionKind::Silu => x / (1.0 + (-x).exp()),
+            FunctionKind::Silu => silu(x),
         }
     }
 }

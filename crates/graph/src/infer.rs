@@ -1,6 +1,6 @@
 //! The layout of an operation's result, and which layouts it takes.
 
-use crate::{GraphError, Heads, Layout, Op, Rest, Vector};
+use crate::{GraphError, Heads, Lanes, Layout, Op, Rest, Vector};
 
 /// Below this a rest counts as zero: a constant and the subtraction of the same constant.
 const NEGLIGIBLE: f64 = 1e-9;
@@ -41,14 +41,59 @@ pub(crate) fn infer(
             check.vector(vector, &inputs[0])?;
             Ok(inputs[0].with_rest(Rest::Constant(0.0)))
         }
-        Op::SumAll => {
+        Op::SumEntries { left } => {
             check.arity(inputs, 1, 1)?;
+            let Layout { values, run, .. } = inputs[0];
             check.layout(
-                inputs[0] == Layout::periodic(inputs[0].values),
-                "a periodic value",
+                *left > 0 && values % left == 0,
+                format!("a value of a multiple of {left} entries"),
                 &inputs[0],
             )?;
-            Ok(Layout::periodic(1))
+            let summed = map_rest(&inputs[0], |value| value * (values / left) as f64);
+            Ok(match summed.lanes {
+                Lanes::All => Layout::repeated(*left, run),
+                Lanes::One { lane, rest } => Layout::spaced(*left, run, lane, rest),
+            })
+        }
+        Op::Turn { by } => {
+            check.arity(inputs, 1, 1)?;
+            check.layout(
+                *by < inputs[0].values,
+                format!("a value of more than {by} entries"),
+                &inputs[0],
+            )?;
+            Ok(inputs[0])
+        }
+        Op::Select { of, which } => {
+            check.arity(inputs, 1, 1)?;
+            let Layout { values, run, .. } = inputs[0];
+            check.layout(
+                of.is_power_of_two() && which < of && *of <= values && run * of > 1,
+                format!("a value of at least {of} entries, {which} being one of each {of}"),
+                &inputs[0],
+            )?;
+            let lane = which * run + inputs[0].lane().unwrap_or(0);
+            Ok(Layout::spaced(values / of, run * of, lane, Rest::Garbage))
+        }
+        Op::Interleave => {
+            check.arity(inputs, 2, inputs[0].run)?;
+            check.masked(&inputs[0])?;
+            let (first, count) = (inputs[0], inputs.len());
+            check.layout(
+                first.lane() == Some(0) && count.is_power_of_two(),
+                format!("one of a power of two of values (here {count}) spaced at lane 0"),
+                &first,
+            )?;
+            inputs[1..]
+                .iter()
+                .try_for_each(|input| check.equal(&first, input))?;
+            let zero = Rest::Constant(0.0);
+            Ok(Layout::spaced(
+                first.values * count,
+                first.run / count,
+                0,
+                zero,
+            ))
         }
         Op::Polynomial(nonlinear) => {
             check.arity(inputs, 1, 1)?;
@@ -96,7 +141,8 @@ pub(crate) fn infer(
             Ok(Layout::periodic(inputs[0].period()))
         }
         Op::Rope { cos, sin } => {
-            check.arity(inputs, 1, 1)?;
+            check.arity(inputs, 2, 2)?;
+            check.equal(&inputs[0], &inputs[1])?;
             check.vector(cos, &inputs[0])?;
             check.vector(sin, &inputs[0])?;
             let fills = inputs[0].period() == slots && inputs[0].values >= 2;
@@ -118,11 +164,22 @@ pub(crate) fn infer(
             Ok(cache)
         }
         Op::Scores(heads) => {
-            check.arity(inputs, 2, 1 + heads.groups())?;
+            let queries = heads.queries();
+            check.arity(inputs, 2 * queries, queries + heads.parts())?;
             check.heads(heads)?;
-            check.equal(&heads.repeated(), &inputs[0])?;
-            inputs[1..]
+            let (queries, keys) = inputs.split_at(queries);
+            check.shape(
+                keys.len().is_multiple_of(queries.len()),
+                format!(
+                    "a key cache per query and group of {} queries",
+                    queries.len()
+                ),
+                format!("{} key caches", keys.len()),
+            )?;
+            queries
                 .iter()
+                .try_for_each(|query| check.equal(&heads.repeated(), query))?;
+            keys.iter()
                 .try_for_each(|key| check.equal(&heads.cache(), key))?;
             Ok(heads.scores())
         }

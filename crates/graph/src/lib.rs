@@ -29,13 +29,15 @@
 //! Builds on `taciturn-approx` for polynomials and on `taciturn-circuits` for the machine of ciphertexts. Nothing here knows
 //! a model's file format or makes keys.
 
+mod attention;
 mod builder;
 mod cost;
 mod counter;
 mod cpu;
-mod decoder;
 mod error;
 mod execute;
+mod feed_forward;
+mod folded;
 mod function;
 mod graph;
 mod heads;
@@ -46,6 +48,7 @@ mod logical;
 mod lower;
 mod machine;
 mod noise;
+mod norm;
 mod op;
 mod placement;
 mod plain;
@@ -56,12 +59,13 @@ mod simulate;
 mod sites;
 mod weights;
 
+pub use attention::{AttentionSpec, RopeSpec};
 pub use cost::{BootstrapCost, CostTable, LevelCost};
 pub use counter::{Counter, Counts};
 pub use cpu::{CpuMachine, bootstrap_input_levels, key_request};
-pub use decoder::{AttentionSpec, FeedForwardSpec, NormSpec, RopeSpec};
 pub use error::{GraphError, PlanError, RunError};
 pub use execute::{Step, run};
+pub use feed_forward::FeedForwardSpec;
 pub use function::{Function, FunctionKind, NonLinear};
 pub use graph::{Graph, Node, NodeId};
 pub use heads::Heads;
@@ -71,6 +75,7 @@ pub use logical::{Logical, LogicalError};
 pub use lower::lower;
 pub use machine::{Machine, is_unit_interval, polynomial_depth};
 pub use noise::NoiseLevels;
+pub use norm::NormSpec;
 pub use op::{Op, Source};
 pub use placement::{LocalSearch, Placement, WhenNothingIsLeft, plan};
 pub use plain::{Diagonals, Plain, PlainId};

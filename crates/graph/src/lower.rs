@@ -28,7 +28,21 @@ pub fn lower<M: Machine>(
             vector: Vector::Uniform(constant),
         } if layout(0).is_full() => machine.mul_constant(x, *constant),
         Op::MulPlain { vector } => machine.mul_plain(x, &layout(0).plain(vector, 0.0)),
-        Op::SumAll => fold(machine, x.clone(), doubling(1, layout(0).values)),
+        Op::SumEntries { left } => {
+            let Layout { values, run, .. } = layout(0);
+            fold(machine, x.clone(), doubling(left * run, values * run))
+        }
+        Op::Turn { by } => machine.rotate(x, (by * layout(0).run) as i64),
+        Op::Select { .. } => Ok(x.clone()),
+        Op::Interleave => {
+            let lanes = layout(0).run / inputs.len();
+            let mut sum = x.clone();
+            for (k, value) in inputs.iter().enumerate().skip(1) {
+                let turned = machine.rotate(value, -((k * lanes) as i64))?;
+                sum = machine.add(&sum, &turned)?;
+            }
+            Ok(sum)
+        }
         Op::Polynomial(nonlinear) => machine.polynomial(x, &nonlinear.polynomial),
         Op::SubtractImage {
             function,
@@ -57,26 +71,22 @@ pub fn lower<M: Machine>(
         }
         Op::Flatten => Ok(x.clone()),
         Op::Rope { cos, sin } => {
-            let turned = machine.rotate(x, graph.slots() as i64 / 2)?;
             let (cos, sin) = (layout(0).plain(cos, 0.0), layout(0).plain(sin, 0.0));
-            machine.dot_plain(&[(x, cos), (&turned, sin)])
+            machine.dot_plain(&[(x, cos), (inputs[1], sin)])
         }
         Op::Append { .. } => match inputs {
             [x, cache] => machine.add(cache, x),
             _ => Ok(x.clone()),
         },
-        Op::Scores(heads) => scores(machine, heads, x, &inputs[1..]),
+        Op::Scores(heads) => scores(machine, heads, inputs),
         Op::SumTokens(heads) => {
             let stride = heads.channel_stride();
-            let sum = fold(
-                machine,
-                x.clone(),
-                doubling(stride, stride * heads.groups()),
-            )?;
+            let groups = doubling(stride * heads.queries(), stride * heads.parts());
+            let sum = fold(machine, x.clone(), groups)?;
             fold(machine, sum, doubling(1, heads.lanes()))
         }
         Op::WeightedValues(heads) => {
-            let stride = heads.channel_stride() as i64;
+            let stride = (heads.channel_stride() * heads.queries()) as i64;
             let steps: Vec<i64> = (1..heads.groups() as i64).map(|s| s * stride).collect();
             let turned = if steps.is_empty() {
                 Vec::new()
@@ -159,30 +169,30 @@ fn product_periodic<M: Machine>(
 fn scores<M: Machine>(
     machine: &mut M,
     heads: &Heads,
-    query: &M::Value,
-    keys: &[&M::Value],
+    inputs: &[&M::Value],
 ) -> Result<M::Value, M::Error> {
-    let (stride, groups) = (heads.channel_stride(), heads.groups());
+    let (stride, parts) = (heads.channel_stride(), heads.parts());
+    let (queries, keys) = inputs.split_at(heads.queries());
     let mut products = Vec::with_capacity(keys.len());
-    for key in keys {
+    for (query, key) in queries.iter().cycle().zip(keys) {
         products.push(machine.mul(query, key)?);
     }
-    if groups == 1 {
+    if parts == 1 {
         return fold(
             machine,
             products.swap_remove(0),
             doubling(stride, stride * heads.channels()),
         );
     }
-    // Channel c of the result takes group g = c mod G. Summand r takes the products of every group from channels
-    // c = g + r mod G, so that one rotation by r channels brings them where they belong. The channels that are left, G
-    // apart, are summed for all groups at once: G - 1 + log2(C / G) rotations instead of G * log2(C).
+    // Channel c of the result takes part p = c mod P. Summand r takes the products of every part from channels c = p + r mod P, so that
+    // one rotation by r channels brings them where they belong. The channels that are left, P apart, are summed for all parts at
+    // once: P - 1 + log2(C / P) rotations instead of P * log2(C).
     let mut sum: Option<M::Value> = None;
-    for r in 0..groups {
+    for r in 0..parts {
         let masked: Vec<_> = products
             .iter()
             .enumerate()
-            .map(|(g, product)| (product, group_mask(heads, (g + r) % groups)))
+            .map(|(part, product)| (product, part_mask(heads, (part + r) % parts)))
             .collect();
         let summand = machine.dot_plain(&masked)?;
         sum = Some(match sum {
@@ -193,23 +203,23 @@ fn scores<M: Machine>(
             }
         });
     }
-    let sum = sum.expect("there is at least one group");
+    let sum = sum.expect("there is at least one part");
     fold(
         machine,
         sum,
-        doubling(stride * groups, stride * heads.channels()),
+        doubling(stride * parts, stride * heads.channels()),
     )
 }
 
-/// One at the channels `c = group mod G`, zero at the others.
-fn group_mask(heads: &Heads, group: usize) -> Plain {
+/// One at the channels `c = part mod P`, zero at the others.
+fn part_mask(heads: &Heads, part: usize) -> Plain {
     let Layout { values: period, .. } = heads.scores();
     let stride = heads.channel_stride();
     Plain::new(
-        PlainId::of(("group mask", period, stride, group)),
+        PlainId::of(("part mask", period, stride, part)),
         period,
         move |out| {
-            out[group * stride..][..stride].fill(1.0);
+            out[part * stride..][..stride].fill(1.0);
         },
     )
 }

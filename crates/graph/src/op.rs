@@ -46,8 +46,27 @@ pub enum Op {
         /// In the logical coordinates of the value.
         vector: Vector,
     },
-    /// Periodic(d) -> periodic(1): the sum of all entries, in every slot.
-    SumAll,
+    /// Sums of the entries with equal index modulo `left`, which many entries are left. Periodic(d) with one left: the sum of all
+    /// entries, in every slot.
+    SumEntries {
+        /// How many; a divisor of the number of entries.
+        left: usize,
+    },
+    /// Entry `i` of the result is entry `i + by`, cyclically.
+    Turn {
+        /// Less than the number of entries.
+        by: usize,
+    },
+    /// Entries `i * of + which` of a spaced value, as entries of longer runs; the other entries count as garbage between them. No
+    /// operation on slots.
+    Select {
+        /// A power of two.
+        of: usize,
+        /// Which entry of each `of`.
+        which: usize,
+    },
+    /// Several masked values spaced at lane 0 -> one: entry `i * count + k` is entry `i` of value `k`.
+    Interleave,
     /// A non-linear function by its polynomial. Where the interval is not [-1, 1], its map takes one more level.
     Polynomial(Arc<NonLinear>),
     /// Subtracts `counts * f(at)^(2^squarings)`: entries known to have gone through `f` and squarings with the public
@@ -78,7 +97,8 @@ pub enum Op {
     Repeat,
     /// Repeated -> periodic with every slot of a run an entry of its own. No operation on slots.
     Flatten,
-    /// Rotary embedding of a spaced value: `x[i] * cos[i] + x[i + half] * sin[i]`, zero elsewhere (the mask is fused in).
+    /// Rotary embedding of a spaced value and the same turned by half its entries: `x[i] * cos[i] + turned[i] * sin[i]`, zero elsewhere
+    /// (the mask is fused in).
     Rope {
         /// Factors of the entry itself.
         cos: Vector,
@@ -90,7 +110,7 @@ pub enum Op {
         /// The cache's family.
         family: Arc<str>,
     },
-    /// Repeated query, key caches of groups 0, 1, ... -> scores; 0 for groups that are not given.
+    /// Repeated queries, then for groups 0, 1, ... the key cache that each of the queries meets -> scores; 0 for groups that are not given.
     Scores(Heads),
     /// Exponentials -> sum over tokens per head, at lane 0, garbage elsewhere.
     SumTokens(Heads),
@@ -106,7 +126,10 @@ impl Op {
             | Op::Add
             | Op::Sub
             | Op::AddPlain { .. }
-            | Op::SumAll
+            | Op::SumEntries { .. }
+            | Op::Turn { .. }
+            | Op::Select { .. }
+            | Op::Interleave
             | Op::SubtractImage { .. }
             | Op::Repeat
             | Op::Flatten
@@ -119,7 +142,7 @@ impl Op {
             | Op::ProductPeriodic { .. }
             | Op::Rope { .. }
             | Op::WeightedValues(_) => 1,
-            Op::Scores(heads) => 1 + u32::from(heads.groups() > 1),
+            Op::Scores(heads) => 1 + u32::from(heads.parts() > 1),
             Op::Polynomial(nonlinear) => polynomial_depth(&nonlinear.polynomial),
         }
     }
@@ -134,7 +157,10 @@ impl Op {
             Op::Square => "square",
             Op::AddPlain { .. } => "add plain",
             Op::MulPlain { .. } => "mul plain",
-            Op::SumAll => "sum all",
+            Op::SumEntries { .. } => "sum of entries",
+            Op::Turn { .. } => "turn",
+            Op::Select { .. } => "select",
+            Op::Interleave => "interleave",
             Op::Polynomial(_) => "polynomial",
             Op::SubtractImage { .. } => "subtract image",
             Op::ProductSpaced { .. } => "product to spaced",

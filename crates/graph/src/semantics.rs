@@ -43,7 +43,16 @@ pub(crate) fn evaluate(op: &Op, inputs: &[&[f64]], fidelity: Fidelity) -> Vec<f6
         Op::Square => map(&|_, x| x * x),
         Op::AddPlain { vector, .. } => map(&|i, x| x + vector.at(i)),
         Op::MulPlain { vector } => map(&|i, x| x * vector.at(i)),
-        Op::SumAll => vec![x.iter().sum()],
+        Op::SumEntries { left } => {
+            let mut sums = vec![0.0; *left];
+            x.iter().enumerate().for_each(|(i, x)| sums[i % left] += x);
+            sums
+        }
+        Op::Turn { by } => map(&|i, _| x[(i + by) % x.len()]),
+        Op::Select { of, which } => x.iter().skip(*which).step_by(*of).copied().collect(),
+        Op::Interleave => (0..x.len())
+            .flat_map(|i| inputs.iter().map(move |value| value[i]))
+            .collect(),
         Op::Polynomial(nonlinear) => map(&|_, x| fidelity.evaluate(nonlinear, x)),
         Op::SubtractImage {
             function,
@@ -58,18 +67,15 @@ pub(crate) fn evaluate(op: &Op, inputs: &[&[f64]], fidelity: Fidelity) -> Vec<f6
         Op::Repeat => x.to_vec(),
         // How often each entry occurs is in the layouts: see `flatten`.
         Op::Flatten => unreachable!("flattening needs the run"),
-        Op::Rope { cos, sin } => {
-            let half = x.len() / 2;
-            map(&|i, value| value * cos.at(i) + x[(i + half) % x.len()] * sin.at(i))
-        }
+        Op::Rope { cos, sin } => map(&|i, x| x * cos.at(i) + inputs[1][i] * sin.at(i)),
         // The cache has a run of lanes per entry; the value that comes is zero elsewhere, and which of the lanes it goes
         // to is in its layout: see `append`.
         Op::Append { .. } => unreachable!("appending needs the lane"),
-        Op::Scores(heads) => scores(heads, x, &inputs[1..]),
+        Op::Scores(heads) => scores(heads, inputs),
         Op::SumTokens(heads) => {
-            let mut sums = vec![0.0; heads.heads()];
+            let mut sums = vec![0.0; heads.heads() * heads.queries()];
             for (i, value) in x.iter().enumerate() {
-                sums[i / heads.lanes() % heads.heads()] += value;
+                sums[i / heads.lanes() % (heads.heads() * heads.queries())] += value;
             }
             sums
         }
@@ -99,10 +105,12 @@ fn zip(a: &[f64], b: &[f64], f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
         .collect()
 }
 
-fn scores(heads: &Heads, query: &[f64], keys: &[&[f64]]) -> Vec<f64> {
+fn scores(heads: &Heads, inputs: &[&[f64]]) -> Vec<f64> {
     let (lanes, stride) = (heads.lanes(), heads.channel_stride());
-    let mut scores = vec![0.0; heads.groups() * stride];
-    for (key, scores) in keys.iter().zip(scores.chunks_mut(stride)) {
+    let (queries, keys) = inputs.split_at(heads.queries());
+    let mut scores = vec![0.0; heads.parts() * stride];
+    let pairs = queries.iter().cycle().zip(keys);
+    for ((query, key), scores) in pairs.zip(scores.chunks_mut(stride)) {
         for (query, key) in query.chunks(heads.heads()).zip(key.chunks(stride)) {
             for (i, score) in scores.iter_mut().enumerate() {
                 *score += query[i / lanes] * key[i];
@@ -113,11 +121,13 @@ fn scores(heads: &Heads, query: &[f64], keys: &[&[f64]]) -> Vec<f64> {
 }
 
 fn weighted_values(heads: &Heads, weights: &[f64], values: &[&[f64]]) -> Vec<f64> {
-    let (lanes, stride, groups) = (heads.lanes(), heads.channel_stride(), heads.groups());
+    let (lanes, stride) = (heads.lanes(), heads.channel_stride());
+    let queries = heads.queries();
     let mut sums = vec![0.0; heads.width()];
     for (s, values) in values.iter().enumerate() {
         for (c, values) in values.chunks(stride).enumerate() {
-            let weights = &weights[(c + s) % groups * stride..][..stride];
+            let part = heads.value_group(c, s) * queries + c % queries;
+            let weights = &weights[part * stride..][..stride];
             for (i, (weight, value)) in weights.iter().zip(values).enumerate() {
                 sums[c * heads.heads() + i / lanes] += weight * value;
             }

@@ -64,11 +64,14 @@ impl Hash for Vector {
 }
 
 type Entry = Arc<dyn Fn(usize, usize) -> f64 + Send + Sync>;
+type Product = Arc<dyn Fn(&[f64]) -> Vec<f64> + Send + Sync>;
 
 #[derive(Clone)]
 enum Entries {
     Dense(Arc<[f32]>),
     Computed(Entry),
+    /// As `Computed`, with a faster way to the whole product.
+    WithProduct(Entry, Product),
 }
 
 /// A weight matrix; a product maps `x` of `rows` entries to `x * W` of `columns` entries.
@@ -115,6 +118,18 @@ impl Matrix {
         }
     }
 
+    /// The same matrix with `x * W` in one call, for one that is computed.
+    pub fn with_product(
+        self,
+        product: impl Fn(&[f64]) -> Vec<f64> + Send + Sync + 'static,
+    ) -> Self {
+        let entries = match self.entries {
+            Entries::Computed(entry) => Entries::WithProduct(entry, Arc::new(product)),
+            other => other,
+        };
+        Matrix { entries, ..self }
+    }
+
     /// Names the content.
     pub fn name(&self) -> &Arc<str> {
         &self.name
@@ -134,7 +149,7 @@ impl Matrix {
     pub fn at(&self, row: usize, column: usize) -> f64 {
         match &self.entries {
             Entries::Dense(entries) => f64::from(entries[row * self.columns + column]),
-            Entries::Computed(entry) => entry(row, column),
+            Entries::Computed(entry) | Entries::WithProduct(entry, _) => entry(row, column),
         }
     }
 
@@ -157,6 +172,9 @@ impl Matrix {
 
     /// `x * W`.
     pub fn apply(&self, x: &[f64]) -> Vec<f64> {
+        if let Entries::WithProduct(_, product) = &self.entries {
+            return product(x);
+        }
         let mut y = vec![0.0; self.columns];
         for (row, &x) in x.iter().enumerate() {
             match &self.entries {
@@ -166,7 +184,7 @@ impl Matrix {
                         .zip(row)
                         .for_each(|(y, &w)| *y += x * f64::from(w));
                 }
-                Entries::Computed(entry) => {
+                Entries::Computed(entry) | Entries::WithProduct(entry, _) => {
                     y.iter_mut()
                         .enumerate()
                         .for_each(|(column, y)| *y += x * entry(row, column));

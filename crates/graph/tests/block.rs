@@ -22,6 +22,26 @@ fn llama_blocks_agree_token_by_token() {
     interpreters_agree(&Model::gated(SMALL), 12);
 }
 
+/// Several queries for each K/V head, in one and in several groups of tokens, with padded heads and queries, shifted keys and head norms.
+#[test]
+fn grouped_queries_agree_token_by_token() {
+    for (queries, groups, tokens) in [(2, 1, 10), (3, 1, 6), (2, 2, 30), (3, 2, 30)] {
+        let sizes = Sizes {
+            layers: 1,
+            heads: 3,
+            queries,
+            channels: 8,
+            groups,
+            ..SMALL
+        };
+        let model = Model::gated(sizes);
+        interpreters_agree(&model, tokens);
+        if groups == 2 {
+            interpreters_agree(&model.with_head_norms(), 6);
+        }
+    }
+}
+
 /// The softmax of rounds of normalise-and-square is the softmax.
 #[test]
 fn rounds_agree_token_by_token() {

@@ -173,6 +173,7 @@ const BLOCKS: Sizes = Sizes {
     layers: 1,
     width: 12,
     heads: 3,
+    queries: 1,
     channels: 4,
     groups: 2,
 };

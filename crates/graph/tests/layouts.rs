@@ -284,7 +284,7 @@ fn attention_over_groups_of_tokens() {
     };
     let keys = cached(&mut graph, "k", groups);
     let values = cached(&mut graph, "v", heads.groups());
-    let scores = graph.scores("scores", heads, query, &keys).unwrap();
+    let scores = graph.scores("scores", heads, &[query], &keys).unwrap();
     let total = graph.sum_tokens("total", heads, scores).unwrap();
     let attended = graph
         .weighted_values("attended", heads, scores, &values)
@@ -303,7 +303,7 @@ fn attention_over_groups_of_tokens() {
         let sum: f64 = (0..tokens).map(|n| score(h, n)).sum();
         assert!((outputs["total"][h] - sum).abs() < 1e-9);
         for n in 0..tokens {
-            assert!((outputs["scores"][heads.score(h, n)] - score(h, n)).abs() < 1e-9);
+            assert!((outputs["scores"][heads.score(h, 0, n)] - score(h, n)).abs() < 1e-9);
         }
         for c in 0..channels {
             let i = heads.column(h, c);
@@ -312,7 +312,7 @@ fn attention_over_groups_of_tokens() {
         }
     }
     for n in tokens..heads.capacity() {
-        assert_eq!(outputs["scores"][heads.score(0, n)], 0.0);
+        assert_eq!(outputs["scores"][heads.score(0, 0, n)], 0.0);
     }
 }
 
@@ -338,7 +338,8 @@ fn rotary_embedding_turns_halves() {
     let from = graph
         .input("x", Layout::spaced(width, slots / width, 3, Rest::Garbage))
         .unwrap();
-    let turned = graph.rope("turned", from, cos, sin).unwrap();
+    let half = graph.turn("half", from, width / 2).unwrap();
+    let turned = graph.rope("turned", from, half, cos, sin).unwrap();
     let repeated = graph.repeat("repeated", turned).unwrap();
     graph.output("repeated", repeated);
     let outputs = agree(&graph, &inputs(&[("x", x.clone())]));
@@ -388,11 +389,63 @@ fn flattening_makes_every_slot_of_a_run_an_entry() {
     assert_eq!(outputs["flat"].len(), 4 * heads.lanes());
     for head in 0..4 {
         for token in 0..heads.capacity() {
-            let i = heads.score(head, token);
+            let i = heads.score(head, 0, token);
             let want = entries["scores"][i] * entries["x"][head];
             assert!((outputs["scaled"][i] - want).abs() < 1e-12);
         }
     }
+}
+
+/// Entries picked out, turned, summed and put together again.
+#[test]
+fn entries_change_places() {
+    let (slots, values, run) = (256, 16, 8);
+    let mut random = Random::new(14);
+    let x = random.vector(values);
+    let mut graph = Graph::new(slots).unwrap();
+    let garbage = Layout::spaced(values, run, 0, Rest::Garbage);
+    let from = graph.input("x", garbage).unwrap();
+    let turned = graph.turn("turned", from, 5).unwrap();
+    let sums = graph.sum_entries("sums", from, 4).unwrap();
+    let mut masked = Vec::new();
+    for which in 0..4 {
+        let name = |part: &str| format!("{part}{which}");
+        let one = graph.select(name("selected"), from, 4, which).unwrap();
+        assert_eq!(graph.node(one).layout.lane(), Some(which * run));
+        let one = graph.mul_plain(name("masked"), one, 1.0).unwrap();
+        let repeated = graph.repeat(name("repeated"), one).unwrap();
+        graph.output(name("repeated"), repeated);
+        // Back at lane 0, as what is interleaved has to be.
+        let back = graph.select(name("head"), from, 4, 0).unwrap();
+        masked.push(
+            graph
+                .mul_plain(name("head masked"), back, which as f64)
+                .unwrap(),
+        );
+    }
+    let together = graph.interleave("together", &masked).unwrap();
+    for (name, id) in [("turned", turned), ("sums", sums), ("together", together)] {
+        graph.output(name, id);
+    }
+    let outputs = agree(&graph, &inputs(&[("x", x.clone())]));
+    for i in 0..values {
+        assert_eq!(outputs["turned"][i], x[(i + 5) % values]);
+        let want = (i % 4) as f64 * x[i - i % 4];
+        assert!((outputs["together"][i] - want).abs() < 1e-12);
+        assert_eq!(outputs[&format!("repeated{}", i % 4)][i / 4], x[i]);
+    }
+    for i in 0..4 {
+        let sum: f64 = (0..4).map(|k| x[i + 4 * k]).sum();
+        assert!((outputs["sums"][i] - sum).abs() < 1e-12);
+    }
+    let turned = graph.turn("too far", from, values);
+    assert!(matches!(turned, Err(GraphError::Layout { .. })));
+    let selected = graph.select("one too many", from, 4, 4);
+    assert!(matches!(selected, Err(GraphError::Layout { .. })));
+    let unmasked = graph.interleave("unmasked", &[from, from]);
+    assert!(matches!(unmasked, Err(GraphError::Layout { .. })));
+    let uneven = graph.sum_entries("uneven", from, 3);
+    assert!(matches!(uneven, Err(GraphError::Layout { .. })));
 }
 
 #[test]
@@ -427,6 +480,10 @@ fn wrong_graphs_are_refused() {
     ));
     assert!(matches!(
         Heads::new(64, 4, 4, 8),
+        Err(GraphError::Heads { .. })
+    ));
+    assert!(matches!(
+        Heads::grouped(256, 2, 4, 8, 4),
         Err(GraphError::Heads { .. })
     ));
 }

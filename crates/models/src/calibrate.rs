@@ -49,7 +49,7 @@ impl Default for CalibrationOptions {
     }
 }
 
-/// Name of the constant added to every key of a block: `width` values, head after head.
+/// Name of the constant added to every key that a query head meets: `heads * head_width` values, head after head.
 pub fn key_shift_name(layer: usize) -> String {
     format!("layer{layer}.key_shift")
 }
@@ -144,7 +144,7 @@ fn fit_softmax(
                         part
                     };
                     let (fit, other) = (gather(0), gather(1));
-                    let (channels, context) = (config.head_width(), options.context);
+                    let (channels, context) = (config.head_width, options.context);
                     let shift = fit_shift(&fit, &other, channels, context, headroom);
                     let spreads = [shift.spread(&fit), shift.spread(&other)];
                     let low = spreads[0].0.min(spreads[1].0);
@@ -213,9 +213,9 @@ pub fn overshoot(
     let temperature = f64::from(1u32 << squarings);
     let shifts = (0..config.layers)
         .map(|layer| {
-            let shift = calibration.constant(&key_shift_name(layer), config.width)?;
+            let shift = calibration.constant(&key_shift_name(layer), config.query_width())?;
             let beta = calibration.constant(&beta_name(layer), config.heads * context)?;
-            let heads = shift.chunks(config.head_width()).zip(beta.chunks(context));
+            let heads = shift.chunks(config.head_width).zip(beta.chunks(context));
             Ok(heads
                 .map(|(shift, beta)| HeadShift {
                     slope: shift.iter().map(|s| -s / temperature).collect(),

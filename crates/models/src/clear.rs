@@ -1,9 +1,10 @@
-//! The exact model: GPT-2 in f64, one token a step, with a key-value cache. The reference of everything encrypted.
+//! The exact model in f64, one token a step, with a key-value cache. The reference of everything encrypted.
 
-use crate::checkpoint::{Checkpoint, NormWeights};
-use crate::config::Gpt2Config;
+use crate::checkpoint::Checkpoint;
+use crate::config::ModelConfig;
 use crate::error::ModelError;
 use crate::site::{Observer, Site};
+use crate::weights::{BlockWeights, NormWeights};
 
 /// Runs a checkpoint in the clear.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +32,12 @@ impl ClearCache {
         self.position
     }
 
-    /// Key of a token in a block, head after head: `width` values.
+    /// Key of a token in a block, rotary embedding applied, head after head.
     pub fn key(&self, layer: usize, position: usize) -> &[f64] {
         &self.layers[layer].keys[position]
     }
 
-    /// Value of a token in a block, head after head: `width` values.
+    /// Value of a token in a block, head after head.
     pub fn value(&self, layer: usize, position: usize) -> &[f64] {
         &self.layers[layer].values[position]
     }
@@ -49,7 +50,7 @@ impl<'a> ClearModel<'a> {
     }
 
     /// The model's shape.
-    pub fn config(&self) -> &'a Gpt2Config {
+    pub fn config(&self) -> &'a ModelConfig {
         &self.checkpoint.config
     }
 
@@ -87,40 +88,41 @@ impl<'a> ClearModel<'a> {
                 context: config.positions,
             });
         }
-        let embeddings = weights
-            .tokens
-            .row(token as usize)
-            .iter()
-            .zip(weights.positions.row(position));
-        let mut x: Vec<f64> = embeddings
-            .map(|(&t, &p)| f64::from(t) + f64::from(p))
-            .collect();
-        observer.observe(Site::Embedding, &centred(&x));
+        let mut x = weights.tokens.row(token as usize);
+        if let Some(positions) = &weights.positions {
+            add(&mut x, &positions.row(position));
+        }
+        observer.observe(Site::Embedding, &self.centred(&x));
         for (layer, block) in weights.blocks.iter().enumerate() {
             let input = self.norm(&x, &block.norm1, Site::Norm1Variance(layer), observer);
-            let qkv = block.qkv.weight.affine(&input, &block.qkv.bias);
-            let mix = self.attention(layer, &qkv, &mut cache.layers[layer], observer);
+            let mix = self.attention(layer, block, &input, &mut cache.layers[layer], observer);
             add(
                 &mut x,
                 &block.output.weight.affine(&mix, &block.output.bias),
             );
-            observer.observe(Site::ResidualMiddle(layer), &centred(&x));
+            observer.observe(Site::ResidualMiddle(layer), &self.centred(&x));
 
             let input = self.norm(&x, &block.norm2, Site::Norm2Variance(layer), observer);
-            let mut hidden = block.up.weight.affine(&input, &block.up.bias);
-            observer.observe(Site::Hidden(layer), &hidden);
-            hidden
-                .iter_mut()
-                .for_each(|h| *h = config.activation.apply(*h));
+            let up = block.up.weight.affine(&input, &block.up.bias);
+            let activate = |x: &f64| config.activation.apply(*x);
+            let hidden: Vec<f64> = match &block.gate {
+                None => {
+                    observer.observe(Site::Hidden(layer), &up);
+                    up.iter().map(activate).collect()
+                }
+                Some(gate) => {
+                    let gate = gate.weight.affine(&input, &gate.bias);
+                    observer.observe(Site::Hidden(layer), &gate);
+                    let gated = gate.iter().map(activate).zip(&up);
+                    gated.map(|(gate, up)| gate * up).collect()
+                }
+            };
             add(&mut x, &block.down.weight.affine(&hidden, &block.down.bias));
-            observer.observe(Site::Residual(layer), &centred(&x));
+            observer.observe(Site::Residual(layer), &self.centred(&x));
         }
         cache.position += 1;
         let output = self.norm(&x, &weights.final_norm, Site::FinalVariance, observer);
-        let head = weights.head_rows();
-        let logits: Vec<f64> = (0..config.vocabulary)
-            .map(|id| dot_f32(&output, head.row(id)))
-            .collect();
+        let logits = weights.head_rows().transposed().apply(&output);
         observer.observe(Site::Logits, &logits);
         Ok(logits)
     }
@@ -129,49 +131,55 @@ impl<'a> ClearModel<'a> {
     fn attention(
         &self,
         layer: usize,
-        qkv: &[f64],
+        block: &BlockWeights,
+        input: &[f64],
         cache: &mut LayerCache,
         observer: &mut dyn Observer,
     ) -> Vec<f64> {
-        let (d, heads, channels) = (
-            self.config().width,
-            self.config().heads,
-            self.config().head_width(),
-        );
-        let scale = 1.0 / (channels as f64).sqrt();
-        let queries: Vec<f64> = qkv[..d].iter().map(|q| q * scale).collect();
-        let (key, value) = (&qkv[d..2 * d], &qkv[2 * d..]);
+        let config = self.config();
+        let position = cache.keys.len();
+        let [mut queries, mut key, value] = [&block.query, &block.key, &block.value]
+            .map(|linear| linear.weight.affine(input, &linear.bias));
+        for (heads, gamma, site) in [
+            (&mut queries, &block.query_norm, Site::QueryVariance(layer)),
+            (&mut key, &block.key_norm, Site::KeyVariance(layer)),
+        ] {
+            if let Some(gamma) = gamma {
+                self.norm_heads(heads, gamma, site, observer);
+            }
+            if let Some(rope) = &config.rope {
+                rope.turn(heads, position);
+            }
+        }
+        let scale = 1.0 / (config.head_width as f64).sqrt();
+        queries.iter_mut().for_each(|q| *q *= scale);
         for (site, values) in [
-            (Site::Queries(layer), &queries[..]),
-            (Site::Keys(layer), key),
-            (Site::Values(layer), value),
+            (Site::Queries(layer), &queries),
+            (Site::Keys(layer), &key),
+            (Site::Values(layer), &value),
         ] {
             observer.observe(site, values);
         }
-        cache.keys.push(key.to_vec());
-        cache.values.push(value.to_vec());
+        cache.keys.push(key);
+        cache.values.push(value);
 
         let tokens = cache.keys.len();
-        let mut scores = Vec::with_capacity(heads * tokens);
-        for head in 0..heads {
-            let lanes = head * channels..(head + 1) * channels;
-            scores.extend(
-                cache
-                    .keys
-                    .iter()
-                    .map(|key| dot(&queries[lanes.clone()], &key[lanes.clone()])),
-            );
+        let lanes = |head: usize| head * config.head_width..(head + 1) * config.head_width;
+        let shared = |head: usize| lanes(head / config.queries_per_head());
+        let mut scores = Vec::with_capacity(config.heads * tokens);
+        for head in 0..config.heads {
+            let query = &queries[lanes(head)];
+            scores.extend(cache.keys.iter().map(|key| dot(query, &key[shared(head)])));
         }
         observer.observe(Site::Scores(layer), &scores);
         let sums: Vec<f64> = scores.chunks(tokens).map(log_sum_exp).collect();
         observer.observe(Site::LogSumExp(layer), &sums);
 
-        let mut mix = vec![0.0; d];
+        let mut mix = vec![0.0; config.query_width()];
         for (head, (scores, sum)) in scores.chunks(tokens).zip(&sums).enumerate() {
-            let lanes = head * channels..(head + 1) * channels;
             for (score, value) in scores.iter().zip(&cache.values) {
                 let weight = (score - sum).exp();
-                for (m, v) in mix[lanes.clone()].iter_mut().zip(&value[lanes.clone()]) {
+                for (m, v) in mix[lanes(head)].iter_mut().zip(&value[shared(head)]) {
                     *m += weight * v;
                 }
             }
@@ -187,14 +195,41 @@ impl<'a> ClearModel<'a> {
         site: Site,
         observer: &mut dyn Observer,
     ) -> Vec<f64> {
-        let centred = centred(x);
-        let variance = dot(&centred, &centred) / x.len() as f64 + self.config().epsilon;
+        let x = self.centred(x);
+        let variance = mean_square(&x) + self.config().epsilon;
         observer.observe(site, &[variance]);
         let inverse = 1.0 / variance.sqrt();
-        let scaled = centred.iter().zip(&weights.gamma).zip(&weights.beta);
+        let scaled = x.iter().zip(&weights.gamma).zip(&weights.beta);
         scaled
-            .map(|((c, gamma), beta)| c * inverse * gamma + beta)
+            .map(|((x, gamma), beta)| x * inverse * gamma + beta)
             .collect()
+    }
+
+    /// The norm of every head on its own.
+    fn norm_heads(
+        &self,
+        heads: &mut [f64],
+        gamma: &[f64],
+        site: Site,
+        observer: &mut dyn Observer,
+    ) {
+        let mut variances = Vec::new();
+        for head in heads.chunks_mut(gamma.len()) {
+            let variance = mean_square(head) + self.config().epsilon;
+            variances.push(variance);
+            let scaled = head.iter_mut().zip(gamma);
+            scaled.for_each(|(x, gamma)| *x *= gamma / variance.sqrt());
+        }
+        observer.observe(site, &variances);
+    }
+
+    /// The residual stream as norms see it: less its mean, where they subtract it.
+    fn centred(&self, x: &[f64]) -> Vec<f64> {
+        if !self.config().layer_norm() {
+            return x.to_vec();
+        }
+        let mean = x.iter().sum::<f64>() / x.len() as f64;
+        x.iter().map(|v| v - mean).collect()
     }
 }
 
@@ -204,9 +239,8 @@ pub fn log_sum_exp(values: &[f64]) -> f64 {
     max + values.iter().map(|v| (v - max).exp()).sum::<f64>().ln()
 }
 
-fn centred(x: &[f64]) -> Vec<f64> {
-    let mean = x.iter().sum::<f64>() / x.len() as f64;
-    x.iter().map(|v| v - mean).collect()
+fn mean_square(x: &[f64]) -> f64 {
+    dot(x, x) / x.len() as f64
 }
 
 fn add(x: &mut [f64], y: &[f64]) {
@@ -215,8 +249,4 @@ fn add(x: &mut [f64], y: &[f64]) {
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-fn dot_f32(a: &[f64], b: &[f32]) -> f64 {
-    a.iter().zip(b).map(|(a, &b)| a * f64::from(b)).sum()
 }

@@ -8,31 +8,38 @@ mod calibrate;
 mod checkpoint;
 mod clear;
 mod config;
+mod elements;
 mod error;
 mod files;
+mod folded;
 mod matrix;
 mod observe;
 mod prepared;
 pub mod random;
+mod rope;
 mod shift;
 mod site;
 mod softmax;
 mod step;
 mod tensors;
 mod tokenizer;
+mod weights;
 
 pub use bounds::measure_bounds;
 pub use calibrate::{
     CALIBRATION_FILE, CalibrationOptions, beta_name, calibrate, key_shift_name, load_calibration,
     overshoot, save_calibration,
 };
-pub use checkpoint::{BlockWeights, Checkpoint, Gpt2Weights, LinearWeights, NormWeights};
+pub use checkpoint::Checkpoint;
 pub use clear::{ClearCache, ClearModel, log_sum_exp};
-pub use config::{Activation, Gpt2Config};
+pub use config::{Activation, Architecture, LlamaTensors, ModelConfig};
 pub use error::ModelError;
+pub use folded::{FoldedLinear, FoldedMatrix};
 pub use matrix::Matrix;
 pub use observe::denominator_name;
 pub use prepared::{LayerPrefix, Prepared, PreparedBlock};
+pub use rope::Rope;
 pub use site::{Observer, Site};
 pub use step::{StepModel, Witness};
 pub use tokenizer::TextTokenizer;
+pub use weights::{BlockWeights, LinearWeights, NormWeights, Weights};

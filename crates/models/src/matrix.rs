@@ -1,11 +1,24 @@
-//! Dense row-major matrices: plain data, one product.
+//! Dense matrices: views of weights where they lie, one product.
 
-/// A `rows x cols` matrix that acts on row vectors from the right: `y = x W`, so `rows` is the input's width.
-#[derive(Clone, Debug, PartialEq)]
+use std::fmt;
+
+use rayon::prelude::*;
+
+use crate::elements::Elements;
+
+/// From this many entries on a product is shared among threads.
+const PARALLEL_ENTRIES: usize = 1 << 20;
+
+/// A `rows x cols` matrix that acts on row vectors from the right: `y = x W`, so `rows` is the input's width. Cloning copies no entries.
+#[derive(Clone)]
 pub struct Matrix {
     rows: usize,
     cols: usize,
-    data: Vec<f32>,
+    /// Where entry (0, 0) is, and how far the next row and the next column are.
+    offset: usize,
+    row_stride: usize,
+    col_stride: usize,
+    elements: Elements,
 }
 
 impl Matrix {
@@ -14,12 +27,24 @@ impl Matrix {
     /// # Panics
     /// If `data` does not hold `rows * cols` entries.
     pub fn new(rows: usize, cols: usize, data: Vec<f32>) -> Self {
+        Self::stored(rows, cols, Elements::Memory(data.into()))
+    }
+
+    /// A matrix over elements that hold it row after row.
+    pub(crate) fn stored(rows: usize, cols: usize, elements: Elements) -> Self {
         assert_eq!(
-            data.len(),
+            elements.len(),
             rows * cols,
             "a {rows}x{cols} matrix has rows * cols entries"
         );
-        Self { rows, cols, data }
+        Self {
+            rows,
+            cols,
+            offset: 0,
+            row_stride: cols,
+            col_stride: 1,
+            elements,
+        }
     }
 
     /// Number of rows: the width of the input.
@@ -32,66 +57,81 @@ impl Matrix {
         self.cols
     }
 
-    /// All entries, row after row.
-    pub fn data(&self) -> &[f32] {
-        &self.data
+    /// The entry in row `i`, column `j`.
+    pub fn at(&self, i: usize, j: usize) -> f64 {
+        let index = self.offset + i * self.row_stride + j * self.col_stride;
+        f64::from(self.elements.at(index))
     }
 
     /// Row `i`.
-    pub fn row(&self, i: usize) -> &[f32] {
-        &self.data[i * self.cols..(i + 1) * self.cols]
-    }
-
-    /// The entry in row `i`, column `j`.
-    pub fn at(&self, i: usize, j: usize) -> f64 {
-        f64::from(self.data[i * self.cols + j])
-    }
-
-    /// A new matrix whose entry (i, j) is `f(i, j, old entry)`, computed in f64 and stored as f32.
-    pub fn map(&self, f: impl Fn(usize, usize, f64) -> f64) -> Self {
-        let data = (self.data.iter().enumerate())
-            .map(|(k, &v)| f(k / self.cols, k % self.cols, f64::from(v)) as f32)
-            .collect();
-        Self {
-            rows: self.rows,
-            cols: self.cols,
-            data,
+    pub fn row(&self, i: usize) -> Vec<f64> {
+        if self.col_stride != 1 {
+            return (0..self.cols).map(|j| self.at(i, j)).collect();
         }
+        let mut row = vec![0.0; self.cols];
+        self.elements
+            .read(self.offset + i * self.row_stride, &mut row);
+        row.into_iter().map(f64::from).collect()
     }
 
-    /// The matrix with rows and columns exchanged.
+    /// The matrix with rows and columns exchanged; a view.
     pub fn transposed(&self) -> Self {
-        let mut data = Vec::with_capacity(self.data.len());
-        for j in 0..self.cols {
-            data.extend((0..self.rows).map(|i| self.data[i * self.cols + j]));
-        }
         Self {
             rows: self.cols,
             cols: self.rows,
-            data,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+            ..self.clone()
         }
     }
 
-    /// Columns `from .. from + count`.
+    /// Columns `from .. from + count`; a view.
     pub fn columns(&self, from: usize, count: usize) -> Self {
-        let mut data = Vec::with_capacity(self.rows * count);
-        for i in 0..self.rows {
-            data.extend_from_slice(&self.row(i)[from..from + count]);
-        }
+        assert!(from + count <= self.cols, "columns of the matrix");
         Self {
-            rows: self.rows,
             cols: count,
-            data,
+            offset: self.offset + from * self.col_stride,
+            ..self.clone()
         }
     }
 
     /// `bias + x W` in f64.
     pub fn affine(&self, x: &[f64], bias: &[f64]) -> Vec<f64> {
         let mut y = bias.to_vec();
-        for (i, &xi) in x.iter().enumerate() {
-            for (y, &w) in y.iter_mut().zip(self.row(i)) {
-                *y += xi * f64::from(w);
+        if self.col_stride == 1 {
+            let mut row = vec![0.0; self.cols];
+            for (i, &xi) in x.iter().enumerate() {
+                self.elements
+                    .read(self.offset + i * self.row_stride, &mut row);
+                for (y, &w) in y.iter_mut().zip(&row) {
+                    *y += xi * f64::from(w);
+                }
             }
+            return y;
+        }
+        let column = |buffer: &mut Vec<f32>, j: usize| -> f64 {
+            let start = self.offset + j * self.col_stride;
+            buffer.resize(self.rows, 0.0);
+            if self.row_stride == 1 {
+                self.elements.read(start, buffer);
+            } else {
+                let entries = (0..self.rows).map(|i| self.elements.at(start + i * self.row_stride));
+                buffer
+                    .iter_mut()
+                    .zip(entries)
+                    .for_each(|(to, from)| *to = from);
+            }
+            dot(x, buffer)
+        };
+        if self.rows * self.cols < PARALLEL_ENTRIES {
+            let mut buffer = Vec::new();
+            y.iter_mut()
+                .enumerate()
+                .for_each(|(j, y)| *y += column(&mut buffer, j));
+        } else {
+            y.par_iter_mut()
+                .enumerate()
+                .for_each_init(Vec::new, |buffer, (j, y)| *y += column(buffer, j));
         }
         y
     }
@@ -100,4 +140,32 @@ impl Matrix {
     pub fn apply(&self, x: &[f64]) -> Vec<f64> {
         self.affine(x, &vec![0.0; self.cols])
     }
+}
+
+impl PartialEq for Matrix {
+    fn eq(&self, other: &Self) -> bool {
+        (self.rows, self.cols) == (other.rows, other.cols)
+            && (0..self.rows).all(|i| self.row(i) == other.row(i))
+    }
+}
+
+impl fmt::Debug for Matrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Matrix({} x {})", self.rows, self.cols)
+    }
+}
+
+/// In lanes, so that it is a few instructions per vector register.
+fn dot(x: &[f64], w: &[f32]) -> f64 {
+    const LANES: usize = 8;
+    let (x, x_rest) = x.as_chunks::<LANES>();
+    let (w, w_rest) = w.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for (x, w) in x.iter().zip(w) {
+        for k in 0..LANES {
+            sums[k] += x[k] * f64::from(w[k]);
+        }
+    }
+    let rest = x_rest.iter().zip(w_rest);
+    sums.iter().sum::<f64>() + rest.map(|(x, &w)| x * f64::from(w)).sum::<f64>()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use crate::clear::log_sum_exp;
-use crate::config::Gpt2Config;
+use crate::config::ModelConfig;
 use crate::shift::{HeadSamples, HeadShift};
 use crate::site::{Observer, Site};
 
@@ -78,13 +78,13 @@ impl HeadSums {
 
 /// Collects queries and softmax sums of one window, per layer and head, for several numbers of squarings at once.
 pub(crate) struct SumCollector<'a> {
-    config: &'a Gpt2Config,
+    config: &'a ModelConfig,
     squarings: RangeInclusive<u32>,
     pub(crate) samples: Vec<Vec<HeadSums>>,
 }
 
 impl<'a> SumCollector<'a> {
-    pub(crate) fn new(config: &'a Gpt2Config, squarings: RangeInclusive<u32>) -> Self {
+    pub(crate) fn new(config: &'a ModelConfig, squarings: RangeInclusive<u32>) -> Self {
         let head = HeadSums {
             sums: vec![Vec::new(); squarings.clone().count()],
             ..HeadSums::default()
@@ -103,7 +103,7 @@ impl Observer for SumCollector<'_> {
             Site::Queries(layer) => {
                 let heads = self.samples[layer]
                     .iter_mut()
-                    .zip(values.chunks(self.config.head_width()));
+                    .zip(values.chunks(self.config.head_width));
                 heads
                     .for_each(|(head, query)| head.queries.extend(query.iter().map(|&q| q as f32)));
             }
@@ -125,7 +125,7 @@ impl Observer for SumCollector<'_> {
 
 /// Collects the range of every site, with the shifts applied.
 pub(crate) struct RangeCollector<'a> {
-    config: &'a Gpt2Config,
+    config: &'a ModelConfig,
     shifts: &'a [Vec<HeadShift>],
     squarings: u32,
     queries: Vec<f64>,
@@ -135,7 +135,7 @@ pub(crate) struct RangeCollector<'a> {
 
 impl<'a> RangeCollector<'a> {
     pub(crate) fn new(
-        config: &'a Gpt2Config,
+        config: &'a ModelConfig,
         shifts: &'a [Vec<HeadShift>],
         squarings: u32,
     ) -> Self {
@@ -158,7 +158,7 @@ impl<'a> RangeCollector<'a> {
 
     /// The softmax as it is computed under encryption: shifted scores, exponents, and the sum of every round.
     fn take_softmax(&mut self, layer: usize, scores: &[f64]) {
-        let (heads, channels) = (self.config.heads, self.config.head_width());
+        let (heads, channels) = (self.config.heads, self.config.head_width);
         let tokens = scores.len() / heads;
         let temperature = f64::from(1u32 << self.squarings);
         let (mut shifted, mut exponents) = (Vec::new(), Vec::new());
@@ -200,10 +200,14 @@ pub fn denominator_name(layer: usize, round: u32) -> String {
 
 impl Observer for RangeCollector<'_> {
     fn observe(&mut self, site: Site, values: &[f64]) {
-        let (heads, channels) = (self.config.heads, self.config.head_width());
+        let (heads, channels) = (self.config.heads, self.config.head_width);
         match site {
             Site::LogSumExp(_) => {}
             Site::Scores(layer) => self.take_softmax(layer, values),
+            // A cache of heads that several queries share holds keys without shifts, which differ.
+            Site::Keys(_) | Site::Values(_) if self.config.kv_heads < heads => {
+                self.take(site.to_string(), 1, false, values);
+            }
             Site::Keys(layer) => {
                 let temperature = f64::from(1u32 << self.squarings);
                 let shift = self.shifts[layer].iter().flat_map(|head| &head.slope);
@@ -234,7 +238,11 @@ impl Observer for RangeCollector<'_> {
                 }
                 self.take(site.to_string(), heads, false, values);
             }
-            Site::Norm1Variance(_) | Site::Norm2Variance(_) | Site::FinalVariance => {
+            Site::QueryVariance(_)
+            | Site::KeyVariance(_)
+            | Site::Norm1Variance(_)
+            | Site::Norm2Variance(_)
+            | Site::FinalVariance => {
                 self.take(site.to_string(), 1, true, values);
             }
             _ => self.take(site.to_string(), 1, false, values),

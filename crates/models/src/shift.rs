@@ -1,7 +1,7 @@
 //! Constants that keep a softmax's denominator in a narrow interval at no cost under encryption.
 //!
 //! A softmax does not change when all scores of a query move together. Adding a vector c to every key of a head moves them by
-//! `q . c`, and that is a key bias: free. A constant beta per head and position is subtracted where the exponential's interval map is
+//! `q . c`, and that is a bias of the keys after their rotary embedding: free. A constant beta per head and position is subtracted where the exponential's interval map is
 //! added anyway. Both are fitted so that `log sum exp` after the move varies as little as possible over sample text.
 
 use std::f64::consts::PI;

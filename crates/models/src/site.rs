@@ -5,29 +5,33 @@ use std::fmt;
 /// A place in the model's step. `Display` gives the key used in calibration tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Site {
-    /// Centred sum of token and position embedding: `width` values.
+    /// What enters the first block, centred where norms subtract the mean: `width` values.
     Embedding,
-    /// Mean of squares of the centred residual plus epsilon, before attention: one value.
+    /// Mean of squares of the residual stream plus epsilon, before attention: one value.
     Norm1Variance(usize),
-    /// Queries with `1/sqrt(head width)` applied, head after head: `width` values.
+    /// Mean of squares plus epsilon of every head's query, where queries are normed: `heads` values.
+    QueryVariance(usize),
+    /// The same of every head's key: `kv_heads` values.
+    KeyVariance(usize),
+    /// Queries as they meet the keys, rotary embedding and `1/sqrt(head width)` applied, head after head: `heads * head_width` values.
     Queries(usize),
-    /// Keys of this token, bias included: `width` values.
+    /// Keys of this token as they are cached: `kv_heads * head_width` values.
     Keys(usize),
-    /// Values of this token: `width` values.
+    /// Values of this token: `kv_heads * head_width` values.
     Values(usize),
     /// Scores before the softmax, per head the tokens 0..=position: `heads * (position + 1)` values.
     Scores(usize),
     /// Logarithm of each head's sum of exponentials of its scores: `heads` values.
     LogSumExp(usize),
-    /// Weighted sums of the values, head after head: `width` values.
+    /// Weighted sums of the values, head after head: `heads * head_width` values.
     Attention(usize),
-    /// Centred residual stream after attention: `width` values.
+    /// Residual stream after attention, centred as the embedding: `width` values.
     ResidualMiddle(usize),
     /// As [`Site::Norm1Variance`], before the feed-forward block.
     Norm2Variance(usize),
     /// Input of the activation: `hidden` values.
     Hidden(usize),
-    /// Centred residual stream after the block: `width` values.
+    /// Residual stream after the block, centred as the embedding: `width` values.
     Residual(usize),
     /// As [`Site::Norm1Variance`], before the head.
     FinalVariance,
@@ -42,6 +46,8 @@ impl fmt::Display for Site {
             Self::FinalVariance => return f.write_str("final.variance"),
             Self::Logits => return f.write_str("logits"),
             Self::Norm1Variance(layer) => (layer, "norm1.variance"),
+            Self::QueryVariance(layer) => (layer, "query_norm.variance"),
+            Self::KeyVariance(layer) => (layer, "key_norm.variance"),
             Self::Queries(layer) => (layer, "queries"),
             Self::Keys(layer) => (layer, "keys"),
             Self::Values(layer) => (layer, "values"),

@@ -1,24 +1,26 @@
-//! The encrypted step of a GPT-2 model: prepared weights and calibrated approximations as one graph per token position.
+//! The encrypted step of a model: prepared weights and calibrated approximations as one graph per token position.
 
 mod client;
 mod layer;
+mod padding;
 
 use std::collections::BTreeMap;
 
 use taciturn_approx::Calibration;
 use taciturn_graph::{
-    CostTable, Graph, Heads, Layout, Matrix, NodeId, NormSpec, Placement, Plain, PlainId, Plan,
-    Rest, refresh_site,
+    CostTable, Graph, Layout, Matrix, NodeId, NormSpec, Placement, Plain, PlainId, Plan, Rest,
+    refresh_site,
 };
 
 use crate::bounds::bound_name;
 use crate::checkpoint::Checkpoint;
 use crate::clear::ClearModel;
-use crate::config::Gpt2Config;
+use crate::config::ModelConfig;
 use crate::error::ModelError;
 use crate::prepared::{LayerPrefix, Prepared};
 use client::{INPUT, LOGITS, witness_name, witness_nodes};
-use layer::{Layer, build_layer, geometry, norm, padded, spread};
+use layer::Layer;
+use padding::{Places, padded, spread};
 
 pub use client::Witness;
 
@@ -27,9 +29,8 @@ pub struct StepModel {
     prepared: Prepared,
     slots: usize,
     context: usize,
-    /// Tokens per row of the calibrated constants.
-    calibrated: usize,
     width: usize,
+    places: Places,
     layers: Vec<Layer>,
     final_norm: NormSpec,
     head: Matrix,
@@ -61,23 +62,23 @@ impl StepModel {
         clear.step(&mut cache, config.bos)?;
         let prefix = prepared.prefix(&cache);
 
-        let geometry = geometry(config, slots, context)?;
+        let places = Places::new(config, slots, context)?;
         let width = config.width.next_power_of_two();
         let layers = (0..config.layers)
-            .map(|layer| build_layer(&prepared, calibration, layer, geometry, width))
+            .map(|layer| Layer::new(&prepared, calibration, layer, &places, width))
             .collect::<Result<_, _>>()?;
         let vocabulary = config.vocabulary.next_power_of_two();
         let identity = |i: usize| i;
         Ok(Self {
             slots,
             context,
-            calibrated: calibration.context,
             width,
+            places,
             layers,
-            final_norm: norm(config, calibration, "final.variance")?,
+            final_norm: layer::norm(config, calibration, "final.variance", config.width)?,
             head: padded(
                 "head",
-                &prepared.head,
+                &prepared.head.weight,
                 (width, vocabulary),
                 identity,
                 identity,
@@ -90,7 +91,7 @@ impl StepModel {
     }
 
     /// The model's shape.
-    pub fn config(&self) -> &Gpt2Config {
+    pub fn config(&self) -> &ModelConfig {
         &self.prepared.config
     }
 
@@ -101,34 +102,41 @@ impl StepModel {
 
     /// The caches after the public beginning-of-text token, by name: computed in the clear.
     pub fn prefix_caches(&self) -> Vec<(String, Plain)> {
+        let heads = self.places.heads();
         let mut caches = Vec::new();
         for (layer, prefix) in self.prefix.iter().enumerate() {
-            let heads = self.layers[layer].attention.heads;
-            let (key, value) = (&prefix.keys[0], &prefix.values[0]);
+            let mut key = self.places.spread_keys(&prefix.keys[0]);
+            // The cached keys of a single query carry its shift.
+            if heads.queries() == 1 {
+                let shift = self
+                    .places
+                    .spread_keys(&self.prepared.blocks[layer].key_shift);
+                key.iter_mut().zip(shift).for_each(|(k, s)| *k += s);
+            }
+            let value = self.places.spread_keys(&prefix.values[0]);
             caches.push((
                 format!("layer{layer}.cache.key.0"),
-                self.cached(&heads, key, |_| true),
+                self.cached(&key, |_| true),
             ));
             for s in 0..heads.groups() {
-                // Number s holds, at channel c, the token of group (c + s) mod G; the first token is in group 0.
-                let chosen = move |channel: usize| (channel + s).is_multiple_of(heads.groups());
+                // The first token is in group 0.
+                let chosen = |channel: usize| heads.value_group(channel, s) == 0;
                 caches.push((
                     format!("layer{layer}.cache.value.{s}"),
-                    self.cached(&heads, value, chosen),
+                    self.cached(&value, chosen),
                 ));
             }
         }
         caches
     }
 
-    /// A cache's member that holds one value, head after head, at lane 0.
-    fn cached(&self, heads: &Heads, value: &[f64], chosen: impl Fn(usize) -> bool) -> Plain {
-        let config = self.config();
+    /// A cache's member that holds one key or value at lane 0.
+    fn cached(&self, entries: &[f64], chosen: impl Fn(usize) -> bool) -> Plain {
+        let heads = self.places.heads();
         let mut slots = vec![0.0; self.slots];
-        for head in 0..config.heads {
-            for channel in (0..config.head_width()).filter(|&c| chosen(c)) {
-                let at = heads.column(head, channel) * heads.lanes();
-                slots[at] = value[head * config.head_width() + channel];
+        for (i, &value) in entries.iter().enumerate() {
+            if chosen(i / heads.heads()) {
+                slots[i * heads.lanes()] = value;
             }
         }
         let bits: Vec<u64> = slots.iter().map(|v| v.to_bits()).collect();
@@ -151,10 +159,7 @@ impl StepModel {
         for (i, layer) in self.layers.iter().enumerate() {
             let name = format!("layer{i}");
             let normed = graph.norm(&format!("{name}.norm1"), x, &layer.norm1)?;
-            let mut attention = layer.attention.clone();
-            attention.offsets = (0..attention.used_heads)
-                .map(|head| layer.beta[head * self.calibrated + position])
-                .collect();
+            let attention = layer.attention(self.config(), &self.places, position);
             let attended = graph.attention(&name, normed, &attention, position)?;
             x = graph.add(format!("{name}.attention.residual"), x, attended)?;
             let normed = graph.norm(&format!("{name}.norm2"), x, &layer.norm2)?;

@@ -1,23 +1,25 @@
-//! Safetensors files, one or several shards -> named f32 tensors.
+//! Safetensors files, one or several shards -> named tensors.
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
 use serde::Deserialize;
 
+use crate::elements::{Elements, Format};
 use crate::error::ModelError;
-use crate::files;
+use crate::files::{self, FileBytes};
 
 /// Largest weight file read, in bytes.
 const MAX_WEIGHT_BYTES: u64 = 1 << 36;
 /// Largest shard index read, in bytes.
 const MAX_INDEX_BYTES: u64 = 16 << 20;
 
-/// One tensor, converted to f32.
+/// One tensor, row after row.
 pub(crate) struct Tensor {
     pub(crate) shape: Vec<usize>,
-    pub(crate) data: Vec<f32>,
+    pub(crate) elements: Elements,
 }
 
 /// The tensors of a checkpoint by name.
@@ -43,9 +45,9 @@ impl Tensors {
         if !folder.join("model.safetensors").exists() && index_path.exists() {
             for (shard, names) in shards(&index_path)? {
                 let path = folder.join(&shard);
-                let bytes = files::read_limited(&path, MAX_WEIGHT_BYTES)?;
-                hash_file(&mut hasher, &shard, &bytes);
-                let mut found = read_tensors(&bytes, &path)?;
+                let file = files::map_limited(&path, MAX_WEIGHT_BYTES)?;
+                hash_file(&mut hasher, &shard, file.bytes());
+                let mut found = read_tensors(file, &path)?;
                 for name in names {
                     let tensor = found.remove(&name).ok_or_else(|| ModelError::Weights {
                         path: path.clone(),
@@ -62,9 +64,9 @@ impl Tensors {
             }
         } else {
             let path = folder.join("model.safetensors");
-            let bytes = files::read_limited(&path, MAX_WEIGHT_BYTES)?;
-            hash_file(&mut hasher, "model.safetensors", &bytes);
-            tensors = read_tensors(&bytes, &path)?;
+            let file = files::map_limited(&path, MAX_WEIGHT_BYTES)?;
+            hash_file(&mut hasher, "model.safetensors", file.bytes());
+            tensors = read_tensors(file, &path)?;
         }
         Ok((Self(tensors), hasher.finalize().to_hex().to_string()))
     }
@@ -110,7 +112,7 @@ fn shards(index_path: &Path) -> Result<BTreeMap<String, Vec<String>>, ModelError
                 got: format!("{file:?}"),
             });
         }
-        if is_mask_buffer(&name) {
+        if is_buffer(&name) {
             continue;
         }
         shards.entry(file).or_default().push(name);
@@ -118,32 +120,37 @@ fn shards(index_path: &Path) -> Result<BTreeMap<String, Vec<String>>, ModelError
     Ok(shards)
 }
 
-/// Older GPT-2 checkpoints store the causal mask beside the weights.
-fn is_mask_buffer(name: &str) -> bool {
-    name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias")
+/// Older checkpoints store constants beside the weights: GPT-2 the causal mask, Llama the frequencies of its rotary embedding.
+fn is_buffer(name: &str) -> bool {
+    let ends = [".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"];
+    ends.iter().any(|end| name.ends_with(end))
 }
 
-fn read_tensors(bytes: &[u8], path: &Path) -> Result<BTreeMap<String, Tensor>, ModelError> {
+fn read_tensors(file: FileBytes, path: &Path) -> Result<BTreeMap<String, Tensor>, ModelError> {
     let bad = |got: String| ModelError::Weights {
         path: path.into(),
         got,
     };
-    let file = SafeTensors::deserialize(bytes).map_err(|error| bad(damage(&error, bytes.len())))?;
+    let file = Arc::new(file);
+    let bytes = file.bytes();
+    let parsed =
+        SafeTensors::deserialize(bytes).map_err(|error| bad(damage(&error, bytes.len())))?;
     let mut tensors = BTreeMap::new();
-    for (name, view) in file.iter().filter(|(name, _)| !is_mask_buffer(name)) {
-        let data = match view.dtype() {
-            Dtype::F32 => words(view.data(), f32::from_le_bytes),
-            Dtype::F16 => words(view.data(), |b| half::f16::from_le_bytes(b).to_f32()),
-            Dtype::BF16 => words(view.data(), |b| half::bf16::from_le_bytes(b).to_f32()),
+    for (name, view) in parsed.iter().filter(|(name, _)| !is_buffer(name)) {
+        let format = match view.dtype() {
+            Dtype::F32 => Format::F32,
+            Dtype::F16 => Format::F16,
+            Dtype::BF16 => Format::Bf16,
             other => return Err(bad(format!("{other:?} in tensor `{name}`"))),
         };
-        tensors.insert(
-            name.to_owned(),
-            Tensor {
-                shape: view.shape().to_vec(),
-                data,
-            },
-        );
+        let elements = Elements::File {
+            start: view.data().as_ptr() as usize - bytes.as_ptr() as usize,
+            count: view.data().len() / format.size(),
+            format,
+            file: file.clone(),
+        };
+        let shape = view.shape().to_vec();
+        tensors.insert(name.to_owned(), Tensor { shape, elements });
     }
     Ok(tensors)
 }
@@ -158,13 +165,4 @@ fn damage(error: &SafeTensorError, length: usize) -> String {
         ),
         other => other.to_string(),
     }
-}
-
-fn words<const N: usize>(bytes: &[u8], convert: impl Fn([u8; N]) -> f32) -> Vec<f32> {
-    bytes
-        .as_chunks::<N>()
-        .0
-        .iter()
-        .map(|&word| convert(word))
-        .collect()
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tokenizers::Tokenizer;
 
-use crate::config::Gpt2Config;
+use crate::config::ModelConfig;
 use crate::error::ModelError;
 use crate::files;
 
@@ -19,7 +19,7 @@ pub struct TextTokenizer {
 
 impl TextTokenizer {
     /// Loads `tokenizer.json` from a checkpoint folder.
-    pub fn load(folder: &Path, config: &Gpt2Config) -> Result<Self, ModelError> {
+    pub fn load(folder: &Path, config: &ModelConfig) -> Result<Self, ModelError> {
         let path = folder.join("tokenizer.json");
         let bytes = files::read_limited(&path, MAX_TOKENIZER_BYTES)?;
         let bad = |expected: String, got: String| ModelError::Tokenizer {

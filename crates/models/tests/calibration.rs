@@ -118,8 +118,8 @@ fn shifted_keys_change_no_logit() {
     let mut prepared = Prepared::new(&checkpoint);
     prepared.shift_keys(&table).unwrap();
     assert_ne!(
-        prepared.blocks[0].key.bias,
-        Prepared::new(&checkpoint).blocks[0].key.bias
+        prepared.blocks[0].key_shift,
+        Prepared::new(&checkpoint).blocks[0].key_shift
     );
 
     let model = ClearModel::new(&checkpoint);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use taciturn_models::random::RandomSpec;
-use taciturn_models::{Checkpoint, Gpt2Config, ModelError, TextTokenizer};
+use taciturn_models::{Checkpoint, ModelConfig, ModelError, TextTokenizer};
 use tempfile::TempDir;
 
 fn small() -> RandomSpec {
@@ -145,7 +145,7 @@ fn with_field(folder: &Path, field: &str, value: Value) -> Result<Checkpoint, Mo
 fn configurations_are_checked_field_by_field() {
     let folder = folder(&small());
     for (field, value) in [
-        ("model_type", json!("llama")),
+        ("model_type", json!("mamba")),
         ("model_type", Value::Null),
         ("n_embd", json!(0)),
         ("n_embd", Value::Null),
@@ -187,7 +187,7 @@ fn configurations_are_checked_field_by_field() {
     }
     for text in ["", "[]", "{", "\u{0}", "{\"n_embd\": 1e999}"] {
         assert!(
-            Gpt2Config::parse(text.as_bytes(), Path::new("config.json")).is_err(),
+            ModelConfig::parse(text.as_bytes(), Path::new("config.json")).is_err(),
             "{text:?}"
         );
     }
@@ -351,9 +351,9 @@ fn missing_files_are_named() {
 #[test]
 fn a_tokenizer_with_larger_ids_than_the_model_is_an_error() {
     let folder = folder(&small());
-    let config = Gpt2Config::load(&folder.path().join("config.json")).unwrap();
+    let config = ModelConfig::load(&folder.path().join("config.json")).unwrap();
     assert!(TextTokenizer::load(folder.path(), &config).is_ok());
-    let smaller = Gpt2Config {
+    let smaller = ModelConfig {
         vocabulary: 256,
         ..config.clone()
     };

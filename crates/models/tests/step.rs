@@ -7,7 +7,7 @@ use taciturn_graph::{
     CostTable, Graph, Level, LocalSearch, Logical, NoiseLevels, Plan, SlotSimulator, Slots,
     WhenNothingIsLeft, run,
 };
-use taciturn_models::random::RandomSpec;
+use taciturn_models::random::{RandomFamily, RandomSpec};
 use taciturn_models::{
     CalibrationOptions, Checkpoint, ClearModel, StepModel, calibrate, log_sum_exp, measure_bounds,
 };
@@ -254,4 +254,44 @@ fn residual_streams_of_any_scale() {
         };
         check(&spec, 1024);
     }
+}
+
+fn llama(family: RandomFamily, heads: usize, queries: usize) -> RandomSpec {
+    RandomSpec {
+        family,
+        queries,
+        tied_head: false,
+        activation: "silu",
+        hidden: 176,
+        ..shape(96, heads, 1)
+    }
+}
+
+#[test]
+fn rotary_embeddings_and_gates() {
+    check(&llama(RandomFamily::Llama, 4, 1), 1024);
+    let spec = RandomSpec {
+        layers: 3,
+        tied_head: true,
+        residual_scale: 30.0,
+        ..llama(RandomFamily::Llama, 2, 1)
+    };
+    check(&spec, 2048);
+}
+
+/// Caches of the key and value heads only, in one group of tokens and in two; three queries for each are padded to four.
+#[test]
+fn queries_that_share_keys() {
+    check(&llama(RandomFamily::Llama, 4, 2), 2048);
+    check(&llama(RandomFamily::Llama, 6, 3), 1024);
+    check(&llama(RandomFamily::Llama, 6, 3), 256);
+    check(&llama(RandomFamily::Llama, 4, 4), 256);
+}
+
+#[test]
+fn biases_and_norms_of_queries_and_keys() {
+    check(&llama(RandomFamily::Qwen2, 3, 1), 1024);
+    check(&llama(RandomFamily::Qwen2, 6, 2), 512);
+    check(&llama(RandomFamily::Qwen3, 3, 1), 1024);
+    check(&llama(RandomFamily::Qwen3, 6, 2), 512);
 }

@@ -2,7 +2,7 @@
 
 use crate::harness::{self, SMALL, json, models, path, random_model, taciturn};
 use serde_json::Value;
-use taciturn_models::random::RandomSpec;
+use taciturn_models::random::{RandomFamily, RandomSpec};
 
 fn numbers(report: &Value, field: &str) -> Vec<u64> {
     let values = report[field].as_array().expect("an array");
@@ -154,6 +154,43 @@ fn other_shapes_and_scales() {
                 "q",
                 "--max-new-tokens",
                 "2",
+            ][..],
+            &["--compare", "--json"],
+            &SMALL,
+        ]
+        .concat();
+        assert_close(&json(&arguments), 1e-2);
+    }
+}
+
+/// Queries that share keys, six heads being padded to eight; biases, and norms of queries and keys.
+#[test]
+fn shapes_of_the_llama_family() {
+    for (family, heads, queries) in [
+        (RandomFamily::Llama, 6, 3),
+        (RandomFamily::Qwen2, 6, 2),
+        (RandomFamily::Qwen3, 2, 2),
+    ] {
+        let spec = RandomSpec {
+            family,
+            heads,
+            queries,
+            layers: 1,
+            hidden: 176,
+            tied_head: false,
+            activation: "silu",
+            ..RandomSpec::default()
+        };
+        let model = random_model(&spec, 12);
+        let arguments = [
+            &[
+                "generate",
+                "--model",
+                path(&model),
+                "--prompt",
+                "ab",
+                "--max-new-tokens",
+                "1",
             ][..],
             &["--compare", "--json"],
             &SMALL,

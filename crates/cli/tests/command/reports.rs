@@ -1,6 +1,6 @@
 //! The fields that other tools rely on.
 
-use crate::harness::{self, SMALL, json, models, names, taciturn};
+use crate::harness::{self, SMALL, failure, json, models, names, taciturn};
 use serde_json::Value;
 
 fn positive(report: &Value, fields: &[&str]) {
@@ -231,4 +231,31 @@ fn calibration_writes_the_table_that_generation_reads() {
         &SMALL,
     ];
     assert!(json(&plan.concat())["bootstraps"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_random_model_of_a_published_shape_is_written_once() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let out = folder.path().join("model");
+    let out = out.to_str().expect("a path in UTF-8");
+    let arguments = [
+        "random-model",
+        "--shape",
+        "smollm2-135m",
+        "--layers",
+        "1",
+        "--out",
+        out,
+    ];
+    let report = json(&[&arguments[..], &["--json"]].concat());
+    let weights = std::fs::metadata(folder.path().join("model/model.safetensors"));
+    let bytes = weights.expect("the weights").len();
+    let count = report["weights"].as_u64().expect("how many");
+    // Two bytes each, and a header.
+    assert!(count > 31_000_000 && (bytes - 2 * count) < 4096);
+    names(&failure(2, &arguments), &["--out", "config.json"]);
+    names(
+        &failure(2, &["random-model", "--shape", "gpt5", "--out", out]),
+        &["--shape", "llama-3-8b"],
+    );
 }

@@ -11,6 +11,7 @@ pub struct Sizes {
     pub layers: usize,
     pub width: usize,
     pub heads: usize,
+    pub queries: usize,
     pub channels: usize,
     pub groups: usize,
 }
@@ -20,6 +21,7 @@ pub const SMALL: Sizes = Sizes {
     layers: 2,
     width: 12,
     heads: 3,
+    queries: 1,
     channels: 4,
     groups: 4,
 };
@@ -29,6 +31,7 @@ pub const GPT2_SMALL: Sizes = Sizes {
     layers: 12,
     width: 768,
     heads: 12,
+    queries: 1,
     channels: 64,
     groups: 4,
 };
@@ -49,8 +52,9 @@ impl Sizes {
     }
 
     pub fn geometry(&self) -> Heads {
-        let [heads, channels] = [self.heads, self.channels].map(usize::next_power_of_two);
-        Heads::new(self.slots, heads, channels, self.groups).unwrap()
+        let padded = [self.heads, self.queries, self.channels].map(usize::next_power_of_two);
+        let [heads, queries, channels] = padded;
+        Heads::grouped(self.slots, heads, queries, channels, self.groups).unwrap()
     }
 }
 
@@ -85,19 +89,18 @@ fn bias(random: &mut Random, length: usize, used: impl Fn(usize) -> bool) -> Opt
     )
 }
 
-/// Rotary embedding at a position, in column order.
-fn rope(heads: &Heads, position: usize) -> RopeSpec {
-    let half = heads.width() / 2;
+/// Rotary embedding at a position, in entry order, for `queries` entries per K/V head and channel.
+fn rope(heads: &Heads, queries: usize, position: usize) -> RopeSpec {
+    let width = heads.width() * queries;
+    let half = width / 2;
     let angle = |i: usize| {
-        let pair = (i % half) / heads.heads();
+        let pair = (i % half) / (heads.heads() * queries);
         position as f64 * 100f64.powf(-2.0 * pair as f64 / heads.channels() as f64)
     };
     let sign = |i: usize| if i < half { -1.0 } else { 1.0 };
     RopeSpec {
-        cos: (0..heads.width()).map(|i| angle(i).cos()).collect(),
-        sin: (0..heads.width())
-            .map(|i| sign(i) * angle(i).sin())
-            .collect(),
+        cos: (0..width).map(|i| angle(i).cos()).collect(),
+        sin: (0..width).map(|i| sign(i) * angle(i).sin()).collect(),
     }
 }
 
@@ -107,12 +110,30 @@ impl Model {
         let mut model = Model::new(sizes);
         let mut random = Random::new(12);
         model.rope = true;
-        for (layer, (_, feed_forward)) in model.layers.iter_mut().enumerate() {
+        for (layer, (attention, feed_forward)) in model.layers.iter_mut().enumerate() {
+            let width = attention.heads.width();
+            attention.key_shifts = (0..attention.heads.queries())
+                .map(|_| random.vector(width).iter().map(|x| 0.2 * x).collect())
+                .collect();
             let (rows, columns) = (feed_forward.up.rows(), feed_forward.up.columns());
             feed_forward.gate =
                 Some(random.matrix(&format!("layer{layer}.gate"), rows, columns, 0.3));
         }
         model
+    }
+
+    /// With a norm of every head's query and key.
+    pub fn with_head_norms(mut self) -> Self {
+        let spec = NormSpec {
+            width: self.sizes.channels,
+            epsilon: 0.1,
+            inverse_sqrt: InverseSqrt::fit(0.1, 20.0, 31, 2).unwrap(),
+        };
+        for (attention, _) in &mut self.layers {
+            attention.query_norm = Some(spec.clone());
+            attention.key_norm = Some(spec.clone());
+        }
+        self
     }
 
     /// With rounds of normalise-and-square, for contexts of up to this many tokens.
@@ -140,9 +161,17 @@ impl Model {
         let mut random = Random::new(11);
         let heads = sizes.geometry();
         let (d, a, h) = (sizes.padded(), heads.width(), 4 * sizes.padded());
+        let all = heads.query_width();
         let residual = |i: usize| i < sizes.width;
         let attention =
             |i: usize| i % heads.heads() < sizes.heads && i / heads.heads() < sizes.channels;
+        let queries =
+            |i: usize| i % heads.queries() < sizes.queries && attention(i / heads.queries());
+        let outputs = |i: usize| {
+            let (turn, i) = (i % heads.queries(), i / heads.queries());
+            let query = (turn + i / heads.heads()) % heads.queries();
+            query < sizes.queries && attention(i)
+        };
         let hidden = |i: usize| i < 4 * sizes.width;
         let scale = 1.2 / (sizes.width as f64).sqrt();
         let layers = (0..sizes.layers)
@@ -152,17 +181,24 @@ impl Model {
                 let attention = AttentionSpec {
                     heads,
                     used_heads: sizes.heads,
-                    query: padded(r, &name("q"), (d, a), residual, attention, scale),
+                    used_queries: sizes.queries,
+                    query: padded(r, &name("q"), (d, all), residual, queries, scale),
                     key: padded(r, &name("k"), (d, a), residual, attention, scale),
                     value: padded(r, &name("v"), (d, a), residual, attention, scale),
-                    output: padded(r, &name("o"), (a, d), attention, residual, scale),
-                    query_bias: bias(r, a, attention),
+                    output: padded(r, &name("o"), (all, d), outputs, residual, scale),
+                    query_bias: bias(r, all, queries),
                     key_bias: bias(r, a, attention),
                     value_bias: bias(r, a, attention),
                     output_bias: bias(r, d, residual),
-                    rope: None,
+                    query_norm: None,
+                    key_norm: None,
+                    query_rope: None,
+                    key_rope: None,
+                    key_shifts: Vec::new(),
                     score_scale: 1.0 / (sizes.channels as f64).sqrt(),
-                    offsets: (0..sizes.heads).map(|h| 1.5 + 0.1 * h as f64).collect(),
+                    offsets: (0..sizes.heads * sizes.queries)
+                        .map(|h| 1.5 + 0.1 * h as f64)
+                        .collect(),
                     exp: Exp::fit(-8.0, 1.0, 15, 1, 20.0).unwrap(),
                     rounds: Vec::new(),
                     inverse: Inverse::fit(0.02, 10.0 + 0.4 * heads.capacity() as f64, 31, 4)
@@ -173,6 +209,7 @@ impl Model {
                     up: padded(r, &name("up"), (d, h), residual, hidden, scale),
                     up_bias: bias(r, h, hidden),
                     gate: None,
+                    gate_bias: None,
                     down: padded(r, &name("down"), (h, d), hidden, residual, scale / 2.0),
                     down_bias: bias(r, d, residual),
                     kind: FunctionKind::GeluTanh,
@@ -206,10 +243,12 @@ impl Model {
             let normed = graph
                 .norm(&format!("{layer}.norm1"), x, &self.norm)
                 .unwrap();
-            let rope = self.rope.then(|| rope(&attention.heads, position));
+            let heads = &attention.heads;
+            let rope = |queries| self.rope.then(|| rope(heads, queries, position));
             let temper = f64::from(u8::from(self.tempered)) * ((position + 1) as f64).ln();
             let attention = &AttentionSpec {
-                rope,
+                query_rope: rope(heads.queries()),
+                key_rope: rope(1),
                 offsets: attention.offsets.iter().map(|o| o + temper).collect(),
                 ..attention.clone()
             };

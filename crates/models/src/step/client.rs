@@ -31,7 +31,7 @@ impl StepModel {
         INPUT
     }
 
-    /// One period of the slots of a token's input: its centred embedding, padded with zeros.
+    /// One period of the slots of a token's input: its embedding, padded with zeros.
     pub fn embed(&self, token: u32, position: usize) -> Result<Vec<f64>, ModelError> {
         let mut slots = self.prepared.embed(token, position)?;
         slots.resize(self.width, 0.0);

@@ -1,186 +1,233 @@
-//! A layer of the step: padded weights and an approximation for every function, chosen for its calibrated interval.
+//! One decoder block of the encrypted step: padded weights and chosen approximations.
 
-use std::sync::Arc;
+use taciturn_approx::{Calibration, Exp, Gelu, GeluForm, Inverse, InverseSqrt, Silu};
+use taciturn_graph::{AttentionSpec, FeedForwardSpec, FunctionKind, NormSpec, RopeSpec};
 
-use taciturn_approx::{Calibration, Exp, Gelu, GeluForm, Inverse, InverseSqrt};
-use taciturn_graph::{AttentionSpec, FeedForwardSpec, FunctionKind, Heads, Matrix, NormSpec};
-
+use super::padding::{Places, padded, spread};
 use crate::calibrate::beta_name;
-use crate::checkpoint::LinearWeights;
-use crate::config::{Activation, Gpt2Config};
+use crate::config::{Activation, ModelConfig};
 use crate::error::ModelError;
+use crate::folded::FoldedLinear;
 use crate::observe::denominator_name;
-use crate::prepared::Prepared;
+use crate::prepared::{Prepared, PreparedBlock};
 use crate::softmax::{Divisions, divisions};
 
 /// Bits that an approximation is chosen for: of relative error for the norms and the last division, of the largest value for the
-/// exponential, of absolute error for GeLU. An error of 2^-14 in any of them moves a logit by about 2^-10 of its range.
+/// exponential, of absolute error for the activation. An error of 2^-14 in any of them moves a logit by about 2^-10 of its range.
 const NORM_BITS: f64 = 16.0;
 const EXP_BITS: f64 = 16.0;
 const INVERSE_BITS: f64 = 14.0;
-const GELU_BITS: f64 = 14.0;
+const ACTIVATION_BITS: f64 = 14.0;
 
-/// One decoder block.
 pub(super) struct Layer {
     pub(super) norm1: NormSpec,
-    /// Constants per head and position are filled in for each position.
-    pub(super) attention: AttentionSpec,
+    /// What depends on the position is filled in for each.
+    attention: AttentionSpec,
+    query_gain: Option<Vec<f64>>,
+    key_gain: Option<Vec<f64>>,
     /// Head after head, one constant per position.
-    pub(super) beta: Vec<f64>,
+    beta: Vec<f64>,
+    /// Positions per head in `beta`.
+    calibrated: usize,
     pub(super) norm2: NormSpec,
     pub(super) feed_forward: FeedForwardSpec,
 }
 
-/// Heads and channels padded separately; as many groups of lanes as hold the context.
-pub(super) fn geometry(
-    config: &Gpt2Config,
-    slots: usize,
-    context: usize,
-) -> Result<Heads, ModelError> {
-    let heads = config.heads.next_power_of_two();
-    let channels = config.head_width().next_power_of_two();
-    let lanes = (slots / (heads * channels)).max(1);
-    Ok(Heads::new(
-        slots,
-        heads,
-        channels,
-        context.div_ceil(lanes).next_power_of_two(),
-    )?)
+impl Layer {
+    pub(super) fn new(
+        prepared: &Prepared,
+        calibration: &Calibration,
+        layer: usize,
+        places: &Places,
+        width: usize,
+    ) -> Result<Self, ModelError> {
+        let (config, block) = (&prepared.config, &prepared.blocks[layer]);
+        let name = |part: &str| format!("layer{layer}.{part}");
+        let norm = |part: &str, width| norm(config, calibration, &name(part), width);
+        let heads = places.heads();
+        let query = |entry: usize| places.query(entry);
+        let key = |entry: usize| places.key(entry);
+        let identity = |i: usize| i;
+
+        let exponents = calibration.site(&name("exponents"))?;
+        let squarings = calibration.softmax_squarings;
+        let intervals = (0..=squarings)
+            .map(|round| {
+                let range = calibration.site(&denominator_name(layer, round))?;
+                Ok((range.low(), range.high()))
+            })
+            .collect::<Result<Vec<_>, ModelError>>()?;
+        let Divisions {
+            coarse,
+            last: (low, high),
+        } = divisions(layer, &intervals)?;
+        let shapes = [heads.query_width(), heads.width()];
+        let [queries, keys] = shapes.map(|columns| (width, columns));
+        // Without a rotary embedding a shift of the keys is a bias like the model's own.
+        let mut key_bias = block.key.bias.clone();
+        let mut key_shifts = Vec::new();
+        if block.key_shift.iter().any(|&shift| shift != 0.0) {
+            if config.rope.is_none() && heads.queries() == 1 {
+                let biases = key_bias.iter_mut().zip(&block.key_shift);
+                biases.for_each(|(bias, shift)| *bias += shift);
+            } else {
+                key_shifts = places.spread_shifts(&block.key_shift);
+            }
+        }
+        let head_norm = |gain: &Option<Vec<f64>>, part: &str| match gain {
+            Some(_) => norm(part, config.head_width).map(Some),
+            None => Ok(None),
+        };
+        let attention = AttentionSpec {
+            heads,
+            used_heads: config.kv_heads,
+            used_queries: config.queries_per_head(),
+            query: padded(
+                &name("query"),
+                &block.query.weight,
+                queries,
+                identity,
+                query,
+            ),
+            key: padded(&name("key"), &block.key.weight, keys, identity, key),
+            value: padded(&name("value"), &block.value.weight, keys, identity, key),
+            output: padded(
+                &name("output"),
+                &block.output.weight,
+                (heads.query_width(), width),
+                |entry| places.output(entry),
+                identity,
+            ),
+            query_bias: bias(&block.query.bias, heads.query_width(), query),
+            key_bias: bias(&key_bias, heads.width(), key),
+            value_bias: bias(&block.value.bias, heads.width(), key),
+            output_bias: bias(&block.output.bias, width, identity),
+            query_norm: head_norm(&block.query_norm, "query_norm.variance")?,
+            key_norm: head_norm(&block.key_norm, "key_norm.variance")?,
+            query_rope: None,
+            key_rope: None,
+            key_shifts,
+            // 1/sqrt(head width) is in the query's weights, or in the gain of its norm.
+            score_scale: 0.5f64.powi(squarings as i32),
+            offsets: Vec::new(),
+            exp: Exp::choose(exponents.low(), exponents.high(), EXP_BITS)?,
+            rounds: coarse,
+            inverse: Inverse::choose(low, high, INVERSE_BITS)?,
+        };
+        let beta = calibration.constant(&beta_name(layer), config.heads * calibration.context)?;
+        Ok(Self {
+            norm1: norm("norm1.variance", config.width)?,
+            attention,
+            query_gain: block.query_norm.clone(),
+            key_gain: block.key_norm.clone(),
+            beta: beta.to_vec(),
+            calibrated: calibration.context,
+            norm2: norm("norm2.variance", config.width)?,
+            feed_forward: feed_forward(config, block, calibration, layer, width)?,
+        })
+    }
+
+    /// Attention of the token at a position.
+    pub(super) fn attention(
+        &self,
+        config: &ModelConfig,
+        places: &Places,
+        position: usize,
+    ) -> AttentionSpec {
+        let (heads, channels) = (places.heads(), config.head_width);
+        let rope = |count: usize, gain: &Option<Vec<f64>>, spread: &dyn Fn(&[f64]) -> Vec<f64>| {
+            let (cos, sin) = config.rope.as_ref()?.factors(position);
+            let gain = |channel: usize| gain.as_ref().map_or(1.0, |gain| gain[channel]);
+            // The gain of an entry comes with it, so that the partner's is in the other factor.
+            let cos: Vec<f64> = (0..channels).map(|c| gain(c) * cos[c]).collect();
+            let partner = |c: usize| (c + channels / 2) % channels;
+            let sin: Vec<f64> = (0..channels).map(|c| gain(partner(c)) * sin[c]).collect();
+            Some(RopeSpec {
+                cos: spread(&cos.repeat(count)),
+                sin: spread(&sin.repeat(count)),
+            })
+        };
+        let queries = |factors: &[f64]| spread(factors, heads.query_width(), |i| places.query(i));
+        let keys = |factors: &[f64]| places.spread_keys(factors);
+        AttentionSpec {
+            query_rope: rope(config.heads, &self.query_gain, &queries),
+            key_rope: rope(config.kv_heads, &self.key_gain, &keys),
+            offsets: (0..config.heads)
+                .map(|head| self.beta[head * self.calibrated + position])
+                .collect(),
+            ..self.attention.clone()
+        }
+    }
 }
 
-/// A norm whose inverse root covers the calibrated interval of its mean squares.
+/// A norm over `width` true entries, with the interval of a site.
 pub(super) fn norm(
-    config: &Gpt2Config,
+    config: &ModelConfig,
     calibration: &Calibration,
     site: &str,
+    width: usize,
 ) -> Result<NormSpec, ModelError> {
     let range = calibration.site(site)?;
     Ok(NormSpec {
-        width: config.width,
+        width,
         epsilon: config.epsilon,
         inverse_sqrt: InverseSqrt::choose(range.low(), range.high(), NORM_BITS)?,
     })
 }
 
-/// A block's padded weights and chosen approximations.
-pub(super) fn build_layer(
-    prepared: &Prepared,
+fn feed_forward(
+    config: &ModelConfig,
+    block: &PreparedBlock,
     calibration: &Calibration,
     layer: usize,
-    heads: Heads,
     width: usize,
-) -> Result<Layer, ModelError> {
-    let (config, block) = (&prepared.config, &prepared.blocks[layer]);
-    let channels = config.head_width();
-    let column = |old: usize| heads.column(old / channels, old % channels);
-    let identity = |i: usize| i;
+) -> Result<FeedForwardSpec, ModelError> {
     let name = |part: &str| format!("layer{layer}.{part}");
-    let attention_width = heads.width();
-
-    let exponents = calibration.site(&name("exponents"))?;
-    let squarings = calibration.softmax_squarings;
-    let intervals = (0..=squarings)
-        .map(|round| {
-            let range = calibration.site(&denominator_name(layer, round))?;
-            Ok((range.low(), range.high()))
-        })
-        .collect::<Result<Vec<_>, ModelError>>()?;
-    let Divisions {
-        coarse,
-        last: (low, high),
-    } = divisions(layer, &intervals)?;
-    let qkv = (width, attention_width);
-    let attention = AttentionSpec {
-        heads,
-        used_heads: config.heads,
-        query: padded(&name("query"), &block.query, qkv, identity, column),
-        key: padded(&name("key"), &block.key, qkv, identity, column),
-        value: padded(&name("value"), &block.value, qkv, identity, column),
-        output: padded(
-            &name("output"),
-            &block.output,
-            (attention_width, width),
-            column,
-            identity,
-        ),
-        query_bias: Some(spread(&block.query.bias, attention_width, column)),
-        key_bias: Some(spread(&block.key.bias, attention_width, column)),
-        value_bias: Some(spread(&block.value.bias, attention_width, column)),
-        output_bias: Some(spread(&block.output.bias, width, identity)),
-        rope: None,
-        // 1/sqrt(head width) is in the query's weights.
-        score_scale: 0.5f64.powi(squarings as i32),
-        offsets: Vec::new(),
-        exp: Exp::choose(exponents.low(), exponents.high(), EXP_BITS)?,
-        rounds: coarse,
-        inverse: Inverse::choose(low, high, INVERSE_BITS)?,
-    };
+    let identity = |i: usize| i;
     let hidden = config.hidden.next_power_of_two();
     let range = calibration.site(&name("hidden"))?;
-    let (form, kind) = match config.activation {
-        Activation::GeluTanh => (GeluForm::Tanh, FunctionKind::GeluTanh),
-        Activation::GeluErf => (GeluForm::Erf, FunctionKind::GeluErf),
-    };
     // The interval has to contain zero, where padding sits.
     let edge = 1e-3 * range.bound;
-    let gelu = Gelu::choose(
-        form,
-        range.low().min(-edge),
-        range.high().max(edge),
-        GELU_BITS,
-    )?;
-    let feed_forward = FeedForwardSpec {
-        up: padded(&name("up"), &block.up, (width, hidden), identity, identity),
-        up_bias: Some(spread(&block.up.bias, hidden, identity)),
-        gate: None,
+    let (low, high) = (range.low().min(-edge), range.high().max(edge));
+    let gelu = |form| Gelu::choose(form, low, high, ACTIVATION_BITS).map(|gelu| gelu.poly);
+    let (kind, polynomial) = match config.activation {
+        Activation::GeluTanh => (FunctionKind::GeluTanh, gelu(GeluForm::Tanh)?),
+        Activation::GeluErf => (FunctionKind::GeluErf, gelu(GeluForm::Erf)?),
+        Activation::Silu => {
+            let silu = Silu::choose(low, high, ACTIVATION_BITS)?;
+            (FunctionKind::Silu, silu.poly)
+        }
+    };
+    let first = |part: &str, linear: &FoldedLinear| {
+        padded(
+            &name(part),
+            &linear.weight,
+            (width, hidden),
+            identity,
+            identity,
+        )
+    };
+    let gate = block.gate.as_ref();
+    Ok(FeedForwardSpec {
+        up: first("up", &block.up),
+        up_bias: bias(&block.up.bias, hidden, identity),
+        gate: gate.map(|gate| first("gate", gate)),
+        gate_bias: gate.and_then(|gate| bias(&gate.bias, hidden, identity)),
         down: padded(
             &name("down"),
-            &block.down,
+            &block.down.weight,
             (hidden, width),
             identity,
             identity,
         ),
-        down_bias: Some(spread(&block.down.bias, width, identity)),
+        down_bias: bias(&block.down.bias, width, identity),
         kind,
-        polynomial: gelu.poly,
-    };
-    Ok(Layer {
-        norm1: norm(config, calibration, &name("norm1.variance"))?,
-        attention,
-        beta: calibration
-            .constant(&beta_name(layer), config.heads * calibration.context)?
-            .to_vec(),
-        norm2: norm(config, calibration, &name("norm2.variance"))?,
-        feed_forward,
+        polynomial,
     })
 }
 
-/// A matrix with rows and columns moved and zeros between and after them.
-pub(super) fn padded(
-    name: &str,
-    linear: &LinearWeights,
-    (rows, columns): (usize, usize),
-    row: impl Fn(usize) -> usize,
-    column: impl Fn(usize) -> usize,
-) -> Matrix {
-    let weight = &linear.weight;
-    let mut entries = vec![0f32; rows * columns];
-    for i in 0..weight.rows() {
-        for (j, &value) in weight.row(i).iter().enumerate() {
-            entries[row(i) * columns + column(j)] = value;
-        }
-    }
-    Matrix::computed(name, rows, columns, {
-        let entries: Arc<[f32]> = entries.into();
-        move |i, j| f64::from(entries[i * columns + j])
-    })
-}
-
-/// A vector with entries moved and zeros between and after them.
-pub(super) fn spread(values: &[f64], length: usize, to: impl Fn(usize) -> usize) -> Vec<f64> {
-    let mut out = vec![0.0; length];
-    for (i, &value) in values.iter().enumerate() {
-        out[to(i)] = value;
-    }
-    out
+/// A bias with its entries at their places, if there is any.
+fn bias(values: &[f64], length: usize, to: impl Fn(usize) -> usize) -> Option<Vec<f64>> {
+    let any = values.iter().any(|&value| value != 0.0);
+    any.then(|| spread(values, length, to))
 }
