@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use serde::Serialize;
 use taciturn_ckks::{Encoder, KeyRequest, Parameters, named};
-use taciturn_graph::{LocalSearch, Plan, key_request};
+use taciturn_graph::{Optimal, Plan, key_request};
 use taciturn_models::StepModel;
 
 use crate::args::{MemoryArgs, ParamsArgs};
@@ -90,7 +90,7 @@ impl Setup {
             params.slots(),
             context,
         )?;
-        let plan = model.plan(&costs.table, &LocalSearch::default())?;
+        let plan = model.plan(&costs.table, &Optimal::default())?;
         let keys = key_request(&Encoder::new(params), &plan)?;
         let graph = model.graph(context - 1)?;
         let memory = predict(params, &graph, &plan, &keys);

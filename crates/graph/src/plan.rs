@@ -7,16 +7,21 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// A refresh of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootstrapPlan {
     /// Size of the bootstrap in slots; a multiple of the value's period.
     pub slots: usize,
     /// Level afterwards.
     pub target: Level,
+    /// The node whose value is refreshed in the same bootstrap, as the other half of a complex value. It names this one in turn; both
+    /// are refreshed when the second of them is computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partner: Option<String>,
 }
 
-/// Where one node computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Where one node computes. Users whose inputs are at [`level_out`](NodePlan::level_out) or below take the result as it was before
+/// its refresh, those above take it refreshed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodePlan {
     /// Level to which all inputs are dropped.
     pub level_in: Level,
@@ -33,6 +38,7 @@ impl NodePlan {
     /// Level at which the value is handed on: after the refresh where there is one.
     pub fn level(&self) -> Level {
         self.bootstrap
+            .as_ref()
             .map_or(self.level_out, |bootstrap| bootstrap.target)
     }
 }
@@ -88,7 +94,11 @@ impl Plan {
     /// Sizes of the bootstraps that occur, with the highest target of each.
     pub fn bootstrap_sizes(&self) -> BTreeMap<usize, Level> {
         let mut sizes = BTreeMap::new();
-        for bootstrap in self.nodes.values().filter_map(|node| node.bootstrap) {
+        for bootstrap in self
+            .nodes
+            .values()
+            .filter_map(|node| node.bootstrap.as_ref())
+        {
             let target: &mut Level = sizes.entry(bootstrap.slots).or_default();
             *target = bootstrap.target.max(*target);
         }

@@ -32,6 +32,7 @@ fn plan_for_operations() -> Plan {
         bootstrap: Some(BootstrapPlan {
             slots: REFRESHED,
             target: TARGET,
+            partner: None,
         }),
         microseconds: 0,
     };
@@ -199,10 +200,7 @@ fn blocks_agree(model: &Model, seed: u64) {
     for bootstrap in &mut table.bootstraps {
         bootstrap.slots_to_coeffs_levels = bootstrap_input_levels(bootstrap.log_slots);
     }
-    let search = LocalSearch {
-        restarts: 0,
-        ..LocalSearch::default()
-    };
+    let search = Optimal::default();
     let mut plan = plan(&bounded(TOKENS - 1), &table, &search).unwrap();
     for position in 0..TOKENS - 1 {
         plan = plan.cover(&bounded(position)).unwrap();

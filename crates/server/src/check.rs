@@ -50,7 +50,7 @@ pub(crate) fn plan(plan: &Plan, params: &Parameters, graph: &Graph) -> Result<()
 /// Every level in a plan, with what it is the level of.
 fn levels(plan: &Plan) -> impl Iterator<Item = (String, Level)> + '_ {
     let nodes = plan.nodes.iter().flat_map(|(name, node)| {
-        let refreshed = node.bootstrap.map(|bootstrap| bootstrap.target);
+        let refreshed = node.bootstrap.as_ref().map(|bootstrap| bootstrap.target);
         [Some(node.level_in), Some(node.level_out), refreshed]
             .into_iter()
             .flatten()

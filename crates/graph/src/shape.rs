@@ -1,0 +1,51 @@
+//! What a node's cost, keys and levels depend on: everything about its operation but the numbers in it.
+
+use crate::{Graph, Heads, Layout, Node, Op, Vector, is_unit_interval};
+
+/// Two nodes of one shape cost the same at every level and rotate by the same steps.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    kind: &'static str,
+    /// Entries, run and lane of the result and of the inputs.
+    layouts: Vec<(usize, usize, Option<usize>)>,
+    sizes: Vec<usize>,
+}
+
+impl Shape {
+    pub(crate) fn of(graph: &Graph, node: &Node) -> Self {
+        let slots = |layout: &Layout| (layout.values, layout.run, layout.lane());
+        let heads = |heads: &Heads| vec![heads.heads(), heads.channels(), heads.groups()];
+        let uniform = |vector: &Vector| usize::from(matches!(vector, Vector::Uniform(_)));
+        let sizes = match &node.op {
+            Op::AddPlain { vector, .. } | Op::MulPlain { vector } => vec![uniform(vector)],
+            Op::SubtractImage { counts, .. } => vec![uniform(counts)],
+            Op::Polynomial(nonlinear) => vec![
+                nonlinear.polynomial.degree(),
+                usize::from(is_unit_interval(&nonlinear.polynomial)),
+            ],
+            Op::ProductSpaced { matrix, lane } => vec![matrix.rows(), matrix.columns(), *lane],
+            Op::ProductPeriodic { matrix } => vec![matrix.rows(), matrix.columns()],
+            Op::Scores(geometry) | Op::SumTokens(geometry) | Op::WeightedValues(geometry) => {
+                heads(geometry)
+            }
+            Op::Input { .. }
+            | Op::Add
+            | Op::Sub
+            | Op::Mul
+            | Op::Square
+            | Op::SumAll
+            | Op::Repeat
+            | Op::Flatten
+            | Op::Rope { .. }
+            | Op::Append { .. } => Vec::new(),
+        };
+        Shape {
+            kind: node.op.kind(),
+            layouts: std::iter::once(&node.layout)
+                .chain(graph.input_layouts(node).iter())
+                .map(slots)
+                .collect(),
+            sizes,
+        }
+    }
+}
