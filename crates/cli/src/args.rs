@@ -7,6 +7,7 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
 use crate::number::{positive, real, whole};
 use crate::size;
+use crate::strategy::Strategy;
 
 /// Text generation with a language model that never sees the text.
 #[derive(Parser)]
@@ -134,6 +135,12 @@ pub struct PlanArgs {
     /// Measure this machine's costs first and keep them.
     #[arg(long)]
     pub measure: bool,
+    /// How bootstraps are placed.
+    #[arg(long, value_enum, value_name = "NAME", default_value_t)]
+    pub placement: Strategy,
+    /// Show what each placement predicts.
+    #[arg(long)]
+    pub compare: bool,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]
     pub json: bool,

@@ -19,6 +19,7 @@ mod prompt;
 mod reference;
 mod setup;
 mod size;
+mod strategy;
 mod system;
 
 use args::{Args, Bench, Command};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use serde::Serialize;
 use taciturn_ckks::{Encoder, KeyRequest, Parameters, named};
-use taciturn_graph::{Optimal, Plan, key_request};
+use taciturn_graph::{Plan, key_request};
 use taciturn_models::StepModel;
 
 use crate::args::{MemoryArgs, ParamsArgs};
@@ -13,6 +13,7 @@ use crate::checkpoint::Loaded;
 use crate::costs::Costs;
 use crate::failure::usage;
 use crate::memory::{Prediction, predict};
+use crate::strategy::Strategy;
 use crate::system;
 
 /// The parameter set that the flags name.
@@ -84,13 +85,24 @@ pub struct Setup {
 impl Setup {
     /// Prepares a model for exchanges of `context` tokens and plans its step.
     pub fn new(loaded: &Loaded, params: &Parameters, costs: Costs, context: usize) -> Result<Self> {
+        Setup::placed(loaded, params, costs, context, Strategy::default())
+    }
+
+    /// The same with bootstraps placed by a strategy.
+    pub fn placed(
+        loaded: &Loaded,
+        params: &Parameters,
+        costs: Costs,
+        context: usize,
+        strategy: Strategy,
+    ) -> Result<Self> {
         let model = StepModel::new(
             &loaded.checkpoint,
             &loaded.calibration,
             params.slots(),
             context,
         )?;
-        let plan = model.plan(&costs.table, &Optimal::default())?;
+        let plan = model.plan(&costs.table, strategy.placement())?;
         let keys = key_request(&Encoder::new(params), &plan)?;
         let graph = model.graph(context - 1)?;
         let memory = predict(params, &graph, &plan, &keys);
