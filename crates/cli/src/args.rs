@@ -87,6 +87,9 @@ pub struct GenerateArgs {
     /// Text to continue.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub prompt: String,
+    /// A plan made by `taciturn plan --out`; by default one is made.
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
     /// Tokens to generate; fewer where the model ends the text.
     #[arg(long, value_name = "N", default_value = "16", value_parser = positive)]
     pub max_new_tokens: NonZeroUsize,
@@ -141,6 +144,9 @@ pub struct PlanArgs {
     /// Show what each placement predicts.
     #[arg(long)]
     pub compare: bool,
+    /// Write the plan to a file, for `generate --plan`.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]
     pub json: bool,

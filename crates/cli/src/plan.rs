@@ -1,5 +1,6 @@
 //! `taciturn plan`: what a step will cost, before any of it is paid.
 
+pub mod file;
 mod report;
 
 use std::num::NonZeroUsize;
@@ -39,6 +40,9 @@ pub fn run(args: &PlanArgs) -> Result<()> {
         Costs::load(&params)?
     };
     let setup = Setup::placed(&loaded, &params, costs, context, args.placement)?;
+    if let Some(path) = &args.out {
+        file::write(path, &setup.plan)?;
+    }
     let compared = if args.compare {
         Some(compare(&setup.model.graph(context - 1)?, &setup.costs)?)
     } else {

@@ -1,6 +1,6 @@
 //! Cost tables: what operations take on a machine, by level.
 
-use crate::{Level, PlanError};
+use crate::{Level, PlanError, bootstrap_input_levels};
 use serde::{Deserialize, Serialize};
 
 /// The largest size of a bootstrap that a table may name: the slots of the largest ring.
@@ -99,7 +99,7 @@ impl CostTable {
             };
             BootstrapCost {
                 log_slots,
-                slots_to_coeffs_levels: stages,
+                slots_to_coeffs_levels: bootstrap_input_levels(log_slots),
                 target_ms: times(halves),
                 pair_ms: Some(times(2.0 * halves)),
             }

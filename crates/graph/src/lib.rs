@@ -30,6 +30,7 @@
 //! a model's file format or makes keys.
 
 mod builder;
+mod check;
 mod choice;
 mod cost;
 mod counter;
@@ -78,7 +79,7 @@ pub use noise::NoiseLevels;
 pub use op::{Op, Source};
 pub use placement::{Cachemir, Optimal, Orion, Placement, WhenNothingIsLeft, plan};
 pub use plain::{Diagonals, Plain, PlainId};
-pub use plan::{BootstrapPlan, ModulePlan, NodePlan, Plan};
+pub use plan::{BootstrapPlan, ModulePlan, NodePlan, PLAN_VERSION, Plan};
 pub use problem::Problem;
 pub use semantics::Fidelity;
 pub use simulate::{SimulationError, SlotSimulator, Slots};

@@ -2,9 +2,9 @@
 
 use crate::lower::lower;
 use crate::plan::{BootstrapPlan, NodePlan};
-use crate::shape::Shape;
+use crate::shape::{Shape, structure_hash};
 use crate::{Choice, CostTable, Counter, Graph, Level, ModulePlan, Node, Plan, PlanError, Problem};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 impl Problem<'_> {
     /// The plan of a choice; an error names the first value that would be too high.
@@ -19,7 +19,10 @@ impl Problem<'_> {
                 max: self.max_level(),
             });
         }
-        let mut plan = Plan::empty(self.graph());
+        let mut plan = Plan {
+            model: structure_hash(self.graph()),
+            ..Plan::empty(self.graph().slots())
+        };
         plan.max_level = levels.handed.iter().max().copied().map_or(Level(0), Level);
         for (i, node) in nodes.iter().enumerate() {
             let refreshed = choice.0[i];
@@ -74,21 +77,6 @@ impl Plan {
         }
         self.relinearization = self.relinearization.max(counter.relinearization());
         Ok(self.seal())
-    }
-
-    fn empty(graph: &Graph) -> Plan {
-        Plan {
-            hash: String::new(),
-            slots: graph.slots(),
-            max_level: Level(0),
-            bootstraps: 0,
-            microseconds: 0,
-            rotations: BTreeMap::new(),
-            relinearization: None,
-            caches: BTreeMap::new(),
-            modules: Vec::new(),
-            nodes: BTreeMap::new(),
-        }
     }
 
     fn enter(&mut self, node: &Node, planned: NodePlan, bootstraps: usize) {

@@ -1,6 +1,8 @@
 //! What a node's cost, keys and levels depend on: everything about its operation but the numbers in it.
 
 use crate::{Graph, Heads, Layout, Node, Op, Vector, is_unit_interval};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
 
 /// Two nodes of one shape cost the same at every level and rotate by the same steps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -48,4 +50,29 @@ impl Shape {
             sizes,
         }
     }
+}
+
+/// Of all that a plan depends on in a graph: names, shapes, connections and bounds of its nodes, as hexadecimal SHA-256. Weights do
+/// not enter.
+pub(crate) fn structure_hash(graph: &Graph) -> String {
+    let mut digest = Sha256::new();
+    digest.update(graph.slots().to_le_bytes());
+    for node in graph.nodes() {
+        let inputs: Vec<usize> = node.inputs.iter().map(|id| id.index()).collect();
+        let bound = node.bound.map(f64::to_bits);
+        let family = node.op.cache_family();
+        let shape = Shape::of(graph, node);
+        digest.update(format!(
+            "{}\0{shape:?}{inputs:?}{bound:?}{family:?}\n",
+            node.name
+        ));
+    }
+    hexadecimal(&digest.finalize())
+}
+
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
+        hex
+    })
 }

@@ -5,7 +5,7 @@ mod common;
 use common::block::{Model, Sizes};
 use common::client::Client;
 use common::{MAX_LEVEL, Random, embedding, exact, full_bounds, keep_caches, run_slots, worst};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use taciturn_approx::interpolate;
 use taciturn_graph::*;
 
@@ -37,16 +37,12 @@ fn plan_for_operations() -> Plan {
         microseconds: 0,
     };
     Plan {
-        hash: String::new(),
-        slots: SLOTS,
         max_level: TOP,
         bootstraps: 1,
-        microseconds: 0,
         rotations: ROTATIONS.into_iter().map(|steps| (steps, TOP)).collect(),
         relinearization: Some(TOP),
-        caches: BTreeMap::new(),
-        modules: Vec::new(),
         nodes: [("refresh".to_owned(), refresh)].into(),
+        ..Plan::empty(SLOTS)
     }
 }
 
