@@ -99,8 +99,8 @@ impl Setup {
         strategy: Strategy,
     ) -> Result<Self> {
         let model = step_model(loaded, params, context)?;
-        let plan =
-            (model.plan(&costs.table, strategy.placement())?).made_for(params.name(), context);
+        let plan = (model.plan(&costs.table, strategy.placement().as_ref())?)
+            .made_for(params.name(), context);
         Setup::of(model, params, costs, plan)
     }
 

@@ -25,12 +25,12 @@ pub enum Strategy {
 
 impl Strategy {
     /// The strategy's search.
-    pub fn placement(self) -> &'static dyn Placement {
+    pub fn placement(self) -> Box<dyn Placement> {
         match self {
-            Strategy::Optimal => &Optimal { states: 1000 },
-            Strategy::Cachemir => &Cachemir,
-            Strategy::Orion => &Orion,
-            Strategy::NothingLeft => &WhenNothingIsLeft,
+            Strategy::Optimal => Box::new(Optimal::default()),
+            Strategy::Cachemir => Box::new(Cachemir),
+            Strategy::Orion => Box::new(Orion),
+            Strategy::NothingLeft => Box::new(WhenNothingIsLeft),
         }
     }
 }

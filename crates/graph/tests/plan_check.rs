@@ -10,9 +10,7 @@ use taciturn_graph::*;
 /// A model's graph and an optimal plan for it, with costs that make pairs worth while.
 fn planned() -> (Graph, CostTable, Plan) {
     let model = Model::gated(SMALL);
-    let mut graph = model.graph(SMALL.geometry().capacity() - 1);
-    let names: Vec<String> = graph.nodes().iter().map(|node| node.name.clone()).collect();
-    graph.set_bounds(names.iter().map(|name| (name.as_str(), 1.0)));
+    let graph = model.full();
     let mut table = CostTable::reference(graph.slots(), MAX_LEVEL);
     for cost in &mut table.bootstraps {
         cost.pair_ms = Some(cost.target_ms.iter().map(|ms| 1.01 * ms).collect());
