@@ -7,6 +7,7 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
 use crate::number::{positive, real, whole};
 use crate::size;
+use crate::strategy::Strategy;
 
 /// Text generation with a language model that never sees the text.
 #[derive(Parser)]
@@ -88,6 +89,9 @@ pub struct GenerateArgs {
     /// Text to continue.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub prompt: String,
+    /// A plan made by `taciturn plan --out`; by default one is made.
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
     /// Tokens to generate; fewer where the model ends the text.
     #[arg(long, value_name = "N", default_value = "16", value_parser = positive)]
     pub max_new_tokens: NonZeroUsize,
@@ -136,6 +140,15 @@ pub struct PlanArgs {
     /// Measure this machine's costs first and keep them.
     #[arg(long)]
     pub measure: bool,
+    /// How bootstraps are placed.
+    #[arg(long, value_enum, value_name = "NAME", default_value_t)]
+    pub placement: Strategy,
+    /// Show what each placement predicts.
+    #[arg(long)]
+    pub compare: bool,
+    /// Write the plan to a file, for `generate --plan`.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]
     pub json: bool,

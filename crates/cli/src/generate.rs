@@ -39,12 +39,11 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     let loaded = Loaded::new(&args.model)?;
     let new_tokens = args.max_new_tokens.get();
     let prompt = prompt::tokens(&loaded, &args.prompt, new_tokens)?;
-    let setup = Setup::new(
-        &loaded,
-        &params,
-        Costs::load(&params)?,
-        prompt.len() + new_tokens,
-    )?;
+    let (costs, context) = (Costs::load(&params)?, prompt.len() + new_tokens);
+    let setup = match &args.plan {
+        Some(path) => Setup::planned(&loaded, &params, costs, context, path)?,
+        None => Setup::new(&loaded, &params, costs, context)?,
+    };
     setup.check_memory(&args.memory)?;
     let exchange = Exchange::begin(&setup)?;
     let made = exchange.made;

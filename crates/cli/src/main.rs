@@ -20,6 +20,7 @@ mod random_model;
 mod reference;
 mod setup;
 mod size;
+mod strategy;
 mod system;
 
 use args::{Args, Bench, Command};

@@ -84,7 +84,7 @@ fn bootstrap_tables(params: &Parameters, graph: &Graph, plan: &Plan) -> u64 {
         .nodes()
         .iter()
         .filter_map(|node| {
-            let slots = plan.node(&node.name).ok()?.bootstrap?.slots;
+            let slots = plan.node(&node.name).ok()?.bootstrap.as_ref()?.slots;
             Some((slots, node.bound?.to_bits()))
         })
         .collect();

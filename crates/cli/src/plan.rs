@@ -1,63 +1,23 @@
 //! `taciturn plan`: what a step will cost, before any of it is paid.
 
-use std::fmt::Write;
+pub mod file;
+mod report;
+
 use std::num::NonZeroUsize;
 
 use anyhow::Result;
-use serde::Serialize;
-use taciturn_ckks::Parameters;
 
+use self::report::Report;
 use crate::args::PlanArgs;
 use crate::checkpoint::Loaded;
-use crate::costs::{Costs, Origin};
+use crate::costs::Costs;
 use crate::failure::usage;
-use crate::memory::Prediction;
-use crate::setup::{ParamsReport, Setup, parameters};
+use crate::setup::{Setup, parameters};
+use crate::strategy::compare;
 use crate::system;
 
 /// Tokens of an exchange where none are asked for: a prompt of some lines and as much text after it.
 const DEFAULT_CONTEXT: usize = 64;
-
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Report {
-    params: ParamsReport,
-    backend: &'static str,
-    threads: usize,
-    costs: Origin,
-    hash: String,
-    context: usize,
-    bootstraps: usize,
-    /// Per new token.
-    seconds: f64,
-    setup_seconds: f64,
-    keys: usize,
-    /// Of the keys as they are sent: one half and a seed each. In memory both halves are expanded.
-    key_bytes: usize,
-    memory_bytes: Prediction,
-    memory_available_bytes: u64,
-    fits: bool,
-    bootstrap_sizes: Vec<SizeReport>,
-    modules: Vec<ModuleReport>,
-}
-
-/// Bootstraps of one size.
-#[derive(Serialize)]
-struct SizeReport {
-    log_slots: u32,
-    count: usize,
-    highest_target: u32,
-}
-
-/// One module.
-#[derive(Serialize)]
-struct ModuleReport {
-    name: String,
-    seconds: f64,
-    bootstraps: usize,
-    level_in: u32,
-    level_out: u32,
-}
 
 /// Runs the command. A plan that does not fit into memory is printed and then fails.
 pub fn run(args: &PlanArgs) -> Result<()> {
@@ -79,123 +39,20 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     } else {
         Costs::load(&params)?
     };
-    let setup = Setup::new(&loaded, &params, costs, context)?;
-    let report = report(&setup, &params, context);
+    let setup = Setup::placed(&loaded, &params, costs, context, args.placement)?;
+    if let Some(path) = &args.out {
+        file::write(path, &setup.plan)?;
+    }
+    let compared = if args.compare {
+        Some(compare(&setup.model.graph(context - 1)?, &setup.costs)?)
+    } else {
+        None
+    };
+    let report = Report::new(&setup, &params, context, args.placement, compared);
     if args.json {
         system::print_json(&report)?;
     } else {
-        system::print_text(&text(&report))?;
+        system::print_text(&report.text())?;
     }
     setup.check_memory(&args.memory)
-}
-
-fn report(setup: &Setup, params: &Parameters, context: usize) -> Report {
-    let plan = &setup.plan;
-    let seconds = |microseconds: u64| microseconds as f64 / 1e6;
-    let refreshes = || plan.nodes.values().filter_map(|node| node.bootstrap);
-    let available = system::memory().available;
-    let mib = setup.memory.keys as f64 / (1 << 20) as f64;
-    Report {
-        params: ParamsReport::new(params),
-        backend: params.ring().backend_name(),
-        threads: system::threads(),
-        costs: setup.costs.origin,
-        hash: plan.hash.clone(),
-        context,
-        bootstraps: plan.bootstraps,
-        seconds: seconds(plan.microseconds),
-        setup_seconds: mib * setup.costs.keygen_ms_per_mib / 1e3,
-        keys: setup.keys.len(),
-        key_bytes: setup.keys.stored_bytes(params),
-        memory_bytes: setup.memory,
-        memory_available_bytes: available,
-        fits: setup.memory.peak <= available,
-        bootstrap_sizes: plan
-            .bootstrap_sizes()
-            .into_iter()
-            .map(|(slots, highest)| SizeReport {
-                log_slots: slots.ilog2(),
-                count: refreshes().filter(|refresh| refresh.slots == slots).count(),
-                highest_target: highest.0,
-            })
-            .collect(),
-        modules: plan
-            .modules
-            .iter()
-            .map(|module| ModuleReport {
-                name: module.name.clone(),
-                seconds: seconds(module.microseconds),
-                bootstraps: module.bootstraps,
-                level_in: module.level_in.0,
-                level_out: module.level_out.0,
-            })
-            .collect(),
-    }
-}
-
-fn text(report: &Report) -> String {
-    let mut out = String::new();
-    let memory = &report.memory_bytes;
-    let costs = match report.costs {
-        Origin::Measured => "measured here",
-        Origin::BuiltIn => "built in; `plan --measure` measures this machine",
-    };
-    let modules = report.modules.iter().map(|module| {
-        format!(
-            "{:<20} {:>8.2} s {:>4} bootstraps   level {:>2} -> {:>2}",
-            module.name, module.seconds, module.bootstraps, module.level_in, module.level_out
-        )
-    });
-    let sizes = report.bootstrap_sizes.iter().map(|size| {
-        format!(
-            "{} of 2^{} slots to level {} at most",
-            size.count, size.log_slots, size.highest_target
-        )
-    });
-    let gb = system::gigabytes;
-    let lines = [
-        format!(
-            "{}, {} threads of {}; costs {costs}",
-            report.params.name(),
-            report.threads,
-            report.backend,
-        ),
-        format!(
-            "room for {} tokens in all (--context): beginning-of-text token, prompt and new tokens",
-            report.context
-        ),
-        String::new(),
-    ]
-    .into_iter()
-    .chain(modules)
-    .chain([
-        String::new(),
-        format!(
-            "{:.1} s and {} bootstraps per token: {}",
-            report.seconds,
-            report.bootstraps,
-            sizes.collect::<Vec<_>>().join(", ")
-        ),
-        format!(
-            "{:.1} s of setup for {} keys, {} as they are sent",
-            report.setup_seconds,
-            report.keys,
-            gb(report.key_bytes as u64)
-        ),
-        format!(
-            "{} of memory at most: weights {}, keys {} (expanded), caches {}, scratch {}; {} available",
-            gb(memory.peak),
-            gb(memory.weights),
-            gb(memory.keys),
-            gb(memory.cache),
-            gb(memory.scratch),
-            gb(report.memory_available_bytes)
-        ),
-        format!("plan {}", report.hash),
-    ]);
-    for line in lines {
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "{line}");
-    }
-    out
 }

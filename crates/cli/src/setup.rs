@@ -1,11 +1,12 @@
 //! What every command on ciphertexts begins with: parameters, the prepared model, a plan that fits into memory.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use taciturn_ckks::{Encoder, KeyRequest, Parameters, named};
-use taciturn_graph::{LocalSearch, Plan, key_request};
+use taciturn_graph::{Level, Plan, key_request};
 use taciturn_models::StepModel;
 
 use crate::args::{MemoryArgs, ParamsArgs};
@@ -13,6 +14,8 @@ use crate::checkpoint::Loaded;
 use crate::costs::Costs;
 use crate::failure::usage;
 use crate::memory::{Prediction, predict};
+use crate::plan::file;
+use crate::strategy::Strategy;
 use crate::system;
 
 /// The parameter set that the flags name.
@@ -84,15 +87,58 @@ pub struct Setup {
 impl Setup {
     /// Prepares a model for exchanges of `context` tokens and plans its step.
     pub fn new(loaded: &Loaded, params: &Parameters, costs: Costs, context: usize) -> Result<Self> {
-        let model = StepModel::new(
-            &loaded.checkpoint,
-            &loaded.calibration,
-            params.slots(),
-            context,
-        )?;
-        let plan = model.plan(&costs.table, &LocalSearch::default())?;
+        Setup::placed(loaded, params, costs, context, Strategy::default())
+    }
+
+    /// The same with bootstraps placed by a strategy.
+    pub fn placed(
+        loaded: &Loaded,
+        params: &Parameters,
+        costs: Costs,
+        context: usize,
+        strategy: Strategy,
+    ) -> Result<Self> {
+        let model = step_model(loaded, params, context)?;
+        let plan = (model.plan(&costs.table, strategy.placement().as_ref())?)
+            .made_for(params.name(), context);
+        Setup::of(model, params, costs, plan)
+    }
+
+    /// Prepares a model for exchanges of at least `context` tokens under a plan from a file, after checking that it fits.
+    pub fn planned(
+        loaded: &Loaded,
+        params: &Parameters,
+        costs: Costs,
+        context: usize,
+        path: &Path,
+    ) -> Result<Self> {
+        let plan = file::read(path)?;
+        let name = || format!("--plan: {}", path.display());
+        ensure!(
+            plan.parameters == params.name(),
+            "{}: expected a plan for the parameters {}, got one for {:?}; make it with `taciturn plan --params {} --out FILE`",
+            name(),
+            params.name(),
+            plan.parameters,
+            params.name()
+        );
+        ensure!(
+            (context..=loaded.longest_context()).contains(&plan.context),
+            "{}: expected a plan for {context} to {} tokens, got one for {}; make it with `taciturn plan --context N --out FILE`",
+            name(),
+            loaded.longest_context(),
+            plan.context
+        );
+        let model = step_model(loaded, params, plan.context).with_context(name)?;
+        let max = Level(params.max_level().0 as u32);
+        plan.check(&model.graph(plan.context - 1)?, max)
+            .with_context(name)?;
+        Setup::of(model, params, costs, plan)
+    }
+
+    fn of(model: StepModel, params: &Parameters, costs: Costs, plan: Plan) -> Result<Self> {
         let keys = key_request(&Encoder::new(params), &plan)?;
-        let graph = model.graph(context - 1)?;
+        let graph = model.graph(model.context() - 1)?;
         let memory = predict(params, &graph, &plan, &keys);
         Ok(Setup {
             params: params.clone(),
@@ -123,4 +169,13 @@ impl Setup {
         );
         Ok(())
     }
+}
+
+fn step_model(loaded: &Loaded, params: &Parameters, context: usize) -> Result<StepModel> {
+    Ok(StepModel::new(
+        &loaded.checkpoint,
+        &loaded.calibration,
+        params.slots(),
+        context,
+    )?)
 }

@@ -1,6 +1,6 @@
 //! Cost tables: what operations take on a machine, by level.
 
-use crate::{Level, PlanError};
+use crate::{Level, PlanError, bootstrap_input_levels};
 use serde::{Deserialize, Serialize};
 
 /// The largest size of a bootstrap that a table may name: the slots of the largest ring.
@@ -48,6 +48,10 @@ pub struct BootstrapCost {
     pub slots_to_coeffs_levels: u32,
     /// Milliseconds by target level.
     pub target_ms: Vec<f64>,
+    /// Milliseconds by target level of two real values refreshed as one complex value, taking them apart included; where it is not
+    /// known, no two values share a bootstrap of this size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pair_ms: Option<Vec<f64>>,
 }
 
 /// What the planner knows about a machine.
@@ -84,17 +88,20 @@ impl CostTable {
             } else {
                 1.0
             };
-            let target_ms = (0..=max_level.0)
-                .map(|target| {
-                    scale
-                        * (400.0 * halves + 150.0 * f64::from(stages))
-                        * (1.0 + 0.06 * f64::from(target))
-                })
-                .collect();
+            let times = |halves: f64| {
+                (0..=max_level.0)
+                    .map(|target| {
+                        scale
+                            * (400.0 * halves + 150.0 * f64::from(stages))
+                            * (1.0 + 0.06 * f64::from(target))
+                    })
+                    .collect()
+            };
             BootstrapCost {
                 log_slots,
-                slots_to_coeffs_levels: stages,
-                target_ms,
+                slots_to_coeffs_levels: bootstrap_input_levels(log_slots),
+                target_ms: times(halves),
+                pair_ms: Some(times(2.0 * halves)),
             }
         };
         CostTable {
@@ -135,7 +142,10 @@ impl CostTable {
             );
         }
         let times = self.levels.iter().flat_map(LevelCost::times);
-        let targets = self.bootstraps.iter().flat_map(|cost| &cost.target_ms);
+        let targets = self.bootstraps.iter().flat_map(|cost| {
+            let pairs = cost.pair_ms.iter().flatten();
+            cost.target_ms.iter().chain(pairs)
+        });
         // Written so that a NaN is refused as well.
         if let Some(ms) = times
             .chain(targets.copied())
@@ -143,21 +153,20 @@ impl CostTable {
         {
             return error(format!("a time of {ms} ms"), "finite times, not negative");
         }
-        match self
-            .bootstraps
-            .iter()
-            .find(|cost| cost.target_ms.len() != self.levels.len())
-        {
-            Some(cost) => error(
-                format!(
-                    "{} targets for 2^{} slots",
-                    cost.target_ms.len(),
-                    cost.log_slots
-                ),
-                "a time for every level",
-            ),
-            None => Ok(()),
+        let columns = self.bootstraps.iter().flat_map(|cost| {
+            std::iter::once(&cost.target_ms)
+                .chain(&cost.pair_ms)
+                .map(|column| (cost.log_slots, column.len()))
+        });
+        for (log_slots, targets) in columns {
+            if targets != self.levels.len() {
+                return error(
+                    format!("{targets} targets for 2^{log_slots} slots"),
+                    "a time for every level",
+                );
+            }
         }
+        Ok(())
     }
 
     /// The costs at a level; those of the highest where there are none.

@@ -277,4 +277,20 @@ impl Machine for Counter<'_> {
         self.milliseconds += cost.copied().unwrap_or_default();
         Ok(target)
     }
+
+    fn bootstrap_pair(
+        &mut self,
+        _: [&Level; 2],
+        distinct: usize,
+        _bound: f64,
+        target: Level,
+    ) -> Result<[Level; 2], SimulationError> {
+        self.counts.bootstraps += 1;
+        let cost = self
+            .table
+            .bootstrap(distinct)
+            .and_then(|cost| cost.pair_ms.as_ref()?.get(target.index()));
+        self.milliseconds += cost.copied().unwrap_or_default();
+        Ok([target; 2])
+    }
 }

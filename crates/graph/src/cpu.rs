@@ -145,7 +145,8 @@ impl CpuMachine {
         let counter = plan.count(graph, &table)?;
         let mut refreshes = BTreeSet::new();
         for node in graph.nodes() {
-            if let (Some(bootstrap), Some(bound)) = (plan.node(&node.name)?.bootstrap, node.bound) {
+            if let (Some(bootstrap), Some(bound)) = (&plan.node(&node.name)?.bootstrap, node.bound)
+            {
                 refreshes.insert((bootstrap.slots, bound.to_bits()));
             }
         }

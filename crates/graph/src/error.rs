@@ -113,6 +113,28 @@ pub enum PlanError {
     /// A file that is no plan.
     #[error("plan: cannot be read: {0}")]
     Parse(String),
+    /// A plan of another format.
+    #[error(
+        "plan: its format is version {got}, expected {expected}; make the plan again with this program"
+    )]
+    Version {
+        /// What this build reads.
+        expected: u32,
+        /// In the file.
+        got: u32,
+    },
+    /// A plan that is not for this model or these parameters, or that cannot run.
+    #[error(
+        "plan: {what}: expected {expected}, got {got}; make the plan again for this model and these parameters"
+    )]
+    Unfit {
+        /// The part of the plan.
+        what: String,
+        /// What it should say.
+        expected: String,
+        /// What it says.
+        got: String,
+    },
     /// A plan that was changed after it was made.
     #[error("plan: hash is {got}, its content has {expected}; make the plan again")]
     Hash {

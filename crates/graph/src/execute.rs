@@ -1,7 +1,7 @@
 //! The executor: runs a graph on any machine as a plan says.
 
 use crate::lower::lower;
-use crate::{Graph, Level, Machine, Node, Op, Plan, RunError};
+use crate::{Graph, Level, Machine, Node, NodeId, Op, Plan, RunError};
 use std::collections::HashMap;
 
 /// Where outputs are taken, if they still are that high: a value at level 0 wraps around at q0 over the scale, at 512 in the default
@@ -21,6 +21,20 @@ pub struct Step<'a, V> {
     pub value: &'a V,
 }
 
+/// A computed value, as it is and refreshed.
+struct Held<V> {
+    /// Absent where every user takes it refreshed.
+    computed: Option<V>,
+    refreshed: Option<V>,
+}
+
+impl<V> Held<V> {
+    /// What an output is taken from.
+    fn last(&self) -> Option<&V> {
+        self.refreshed.as_ref().or(self.computed.as_ref())
+    }
+}
+
 /// Computes all outputs of a graph.
 ///
 /// Inputs are taken by name, at the level of the plan or above. Values are refreshed and dropped as the plan says and freed
@@ -33,23 +47,31 @@ pub fn run<M: Machine>(
     observe: &mut dyn FnMut(Step<'_, M::Value>),
 ) -> Result<HashMap<String, M::Value>, RunError<M::Error>> {
     let total = graph.nodes().len();
-    let mut uses: Vec<usize> = graph.consumers().iter().map(Vec::len).collect();
+    let consumers = graph.consumers();
+    let mut uses: Vec<usize> = consumers.iter().map(Vec::len).collect();
     graph
         .outputs()
         .iter()
         .for_each(|(_, id)| uses[id.index()] += 1);
-    let mut values: Vec<Option<M::Value>> = (0..total).map(|_| None).collect();
+    let mut values: Vec<Option<Held<M::Value>>> = (0..total).map(|_| None).collect();
     for (index, node) in graph.nodes().iter().enumerate() {
         machine.enter(&node.name);
-        let value = match node.op {
+        let computed = match node.op {
             Op::Input { .. } => take_input(node, plan, machine, &mut inputs)?,
             _ => compute(graph, node, plan, machine, &values)?,
         };
+        values[index] = Some(Held {
+            computed: Some(computed),
+            refreshed: None,
+        });
+        refresh(graph, &consumers, index, plan, machine, &mut values)?;
         observe(Step {
             name: &node.name,
             index,
             total,
-            value: &value,
+            value: (values[index].as_ref())
+                .and_then(Held::last)
+                .expect("the value was just computed"),
         });
         for input in &node.inputs {
             uses[input.index()] -= 1;
@@ -57,11 +79,12 @@ pub fn run<M: Machine>(
                 values[input.index()] = None;
             }
         }
-        values[index] = Some(value);
     }
     let mut outputs = HashMap::new();
     for (name, id) in graph.outputs() {
-        let value = values[id.index()].as_ref().expect("outputs are kept");
+        let value = (values[id.index()].as_ref())
+            .and_then(Held::last)
+            .expect("outputs are kept");
         let node = graph.node(*id);
         let level = match node.op.cache_family() {
             Some(_) => plan.node(&node.name)?.level(),
@@ -96,33 +119,86 @@ fn compute<M: Machine>(
     node: &Node,
     plan: &Plan,
     machine: &mut M,
-    values: &[Option<M::Value>],
+    values: &[Option<Held<M::Value>>],
 ) -> Result<M::Value, RunError<M::Error>> {
-    let planned = plan.node(&node.name)?;
-    let inputs: Vec<&M::Value> = node
-        .inputs
-        .iter()
-        .map(|id| values[id.index()].as_ref().expect("inputs come before"))
-        .collect();
+    let level_in = plan.node(&node.name)?.level_in;
+    let mut inputs: Vec<&M::Value> = Vec::with_capacity(node.inputs.len());
+    for id in &node.inputs {
+        let held = values[id.index()].as_ref().expect("inputs come before");
+        let low = level_in <= plan.node(&graph.node(*id).name)?.level_out;
+        let value = if low {
+            held.computed.as_ref()
+        } else {
+            held.refreshed.as_ref().or(held.computed.as_ref())
+        };
+        inputs.push(value.expect("values are kept for their users"));
+    }
     let mut lowered = Vec::with_capacity(inputs.len());
     for input in &inputs {
-        lowered.push(dropped(machine, &node.name, input, planned.level_in)?);
+        lowered.push(dropped(machine, &node.name, input, level_in)?);
     }
     let inputs: Vec<&M::Value> = lowered
         .iter()
         .zip(inputs)
         .map(|(low, input)| low.as_ref().unwrap_or(input))
         .collect();
-    let value = lower(graph, node, machine, &inputs).map_err(|source| failed(node, source))?;
-    let Some(bootstrap) = planned.bootstrap else {
-        return Ok(value);
+    lower(graph, node, machine, &inputs).map_err(|source| failed(node, source))
+}
+
+/// Refreshes the value just computed, with its partner where it is the second of a pair. The first of a pair waits; where the graph
+/// is a part that lacks the other, a value is refreshed alone.
+fn refresh<M: Machine>(
+    graph: &Graph,
+    consumers: &[Vec<NodeId>],
+    index: usize,
+    plan: &Plan,
+    machine: &mut M,
+    values: &mut [Option<Held<M::Value>>],
+) -> Result<(), RunError<M::Error>> {
+    let node = &graph.nodes()[index];
+    let Some(bootstrap) = &plan.node(&node.name)?.bootstrap else {
+        return Ok(());
     };
-    let bound = node.bound.ok_or_else(|| RunError::Bound {
-        name: node.name.clone(),
-    })?;
-    machine
-        .bootstrap(&value, bootstrap.slots, bound, bootstrap.target)
-        .map_err(|source| failed(node, source))
+    let partner = (bootstrap.partner.as_ref())
+        .and_then(|partner| graph.find(partner))
+        .map(|partner| partner.index());
+    if partner.is_some_and(|partner| partner > index) {
+        return Ok(());
+    }
+    let bound = |node: &Node| {
+        node.bound.ok_or_else(|| RunError::Bound {
+            name: node.name.clone(),
+        })
+    };
+    let computed =
+        |index: usize| -> Option<&M::Value> { values[index].as_ref()?.computed.as_ref() };
+    let own = computed(index).expect("the value was just computed");
+    let refreshed = match partner.and_then(|partner| Some((partner, computed(partner)?))) {
+        None => machine
+            .bootstrap(own, bootstrap.slots, bound(node)?, bootstrap.target)
+            .map(|value| vec![(index, value)]),
+        Some((partner, first)) => {
+            let bound = bound(node)?.max(bound(&graph.nodes()[partner])?);
+            machine
+                .bootstrap_pair([first, own], bootstrap.slots, bound, bootstrap.target)
+                .map(|[first, second]| vec![(partner, first), (index, second)])
+        }
+    }
+    .map_err(|source| failed(node, source))?;
+    for (index, value) in refreshed {
+        let level_out = plan.node(&graph.nodes()[index].name)?.level_out;
+        let mut low = false;
+        for user in &consumers[index] {
+            low |= plan.node(&graph.node(*user).name)?.level_in <= level_out;
+        }
+        if let Some(held) = &mut values[index] {
+            held.refreshed = Some(value);
+            if !low {
+                held.computed = None;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The value at a lower level; `None` where it is at that level already.

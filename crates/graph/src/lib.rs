@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use std::collections::HashMap;
-//! use taciturn_graph::{CostTable, Graph, Layout, Level, LocalSearch, Logical, Matrix, plan};
+//! use taciturn_graph::{CostTable, Graph, Layout, Level, Logical, Matrix, Optimal, plan};
 //!
 //! let mut graph = Graph::new(64)?;
 //! let x = graph.input("x", Layout::periodic(4))?;
@@ -17,7 +17,7 @@
 //! let y = graph.product_spaced("layer0.y", x, &double, 0)?;
 //! graph.output("y", y);
 //!
-//! let plan = plan(&graph, &CostTable::reference(64, Level(13)), &LocalSearch::default())?;
+//! let plan = plan(&graph, &CostTable::reference(64, Level(13)), &Optimal::default())?;
 //! assert_eq!(plan.node("x")?.level(), Level(1));
 //!
 //! let inputs = HashMap::from([("x".to_owned(), vec![1.0, 2.0, 3.0, 4.0])]);
@@ -31,6 +31,8 @@
 
 mod attention;
 mod builder;
+mod check;
+mod choice;
 mod cost;
 mod counter;
 mod cpu;
@@ -53,13 +55,16 @@ mod op;
 mod placement;
 mod plain;
 mod plan;
+mod planning;
 mod problem;
 mod semantics;
+mod shape;
 mod simulate;
 mod sites;
 mod weights;
 
 pub use attention::{AttentionSpec, RopeSpec};
+pub use choice::{Choice, Levels, Refreshed};
 pub use cost::{BootstrapCost, CostTable, LevelCost};
 pub use counter::{Counter, Counts};
 pub use cpu::{CpuMachine, bootstrap_input_levels, key_request};
@@ -77,10 +82,10 @@ pub use machine::{Machine, is_unit_interval, polynomial_depth};
 pub use noise::NoiseLevels;
 pub use norm::NormSpec;
 pub use op::{Op, Source};
-pub use placement::{LocalSearch, Placement, WhenNothingIsLeft, plan};
+pub use placement::{Cachemir, Optimal, Orion, Placement, WhenNothingIsLeft, plan};
 pub use plain::{Diagonals, Plain, PlainId};
-pub use plan::{BootstrapPlan, ModulePlan, NodePlan, Plan};
-pub use problem::{Levels, Problem};
+pub use plan::{BootstrapPlan, ModulePlan, NodePlan, PLAN_VERSION, Plan};
+pub use problem::Problem;
 pub use semantics::Fidelity;
 pub use simulate::{SimulationError, SlotSimulator, Slots};
 pub use sites::{EDGE_SLACK, LeftInterval, Site, Sites, refresh_site};

@@ -103,6 +103,20 @@ pub trait Machine {
         bound: f64,
         target: Level,
     ) -> Result<Self::Value, Self::Error>;
+
+    /// Refreshes two values as [`bootstrap`](Machine::bootstrap) does one; `bound` is that of both. Machines may do it as one bootstrap of a
+    /// complex value.
+    fn bootstrap_pair(
+        &mut self,
+        pair: [&Self::Value; 2],
+        distinct_slots: usize,
+        bound: f64,
+        target: Level,
+    ) -> Result<[Self::Value; 2], Self::Error> {
+        let first = self.bootstrap(pair[0], distinct_slots, bound, target)?;
+        let second = self.bootstrap(pair[1], distinct_slots, bound, target)?;
+        Ok([first, second])
+    }
 }
 
 /// Levels that a machine takes for a polynomial: its own depth, and one for the map of its interval to [-1, 1] unless it

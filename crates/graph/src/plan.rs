@@ -1,22 +1,27 @@
 //! Plans: at which level every value sits and where it is refreshed, as a file with a hash.
 
+use crate::shape::hexadecimal;
 use crate::{CostTable, Counter, Graph, Level, PlanError, lower::lower};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// A refresh of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootstrapPlan {
     /// Size of the bootstrap in slots; a multiple of the value's period.
     pub slots: usize,
     /// Level afterwards.
     pub target: Level,
+    /// The node whose value is refreshed in the same bootstrap, as the other half of a complex value. It names this one in turn; both
+    /// are refreshed when the second of them is computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partner: Option<String>,
 }
 
-/// Where one node computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Where one node computes. Users whose inputs are at [`level_out`](NodePlan::level_out) or below take the result as it was before
+/// its refresh, those above take it refreshed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodePlan {
     /// Level to which all inputs are dropped.
     pub level_in: Level,
@@ -33,6 +38,7 @@ impl NodePlan {
     /// Level at which the value is handed on: after the refresh where there is one.
     pub fn level(&self) -> Level {
         self.bootstrap
+            .as_ref()
             .map_or(self.level_out, |bootstrap| bootstrap.target)
     }
 }
@@ -55,8 +61,16 @@ pub struct ModulePlan {
 /// The plan of a step; one plan serves all token positions, whose graphs have the same names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
+    /// Of the file's format.
+    pub version: u32,
     /// Of everything else, as hexadecimal SHA-256.
     pub hash: String,
+    /// Of the graph that it was made for, weights apart, as hexadecimal SHA-256.
+    pub model: String,
+    /// Name of the parameter set that it was made for; empty where it was made for none.
+    pub parameters: String,
+    /// Tokens that the graph has room for; 0 where nobody said.
+    pub context: usize,
     /// Slots of the machine.
     pub slots: usize,
     /// The highest level that is used by anything.
@@ -77,7 +91,46 @@ pub struct Plan {
     pub nodes: BTreeMap<String, NodePlan>,
 }
 
+/// The format that this build writes and reads.
+pub const PLAN_VERSION: u32 = 1;
+
+/// What every version begins with.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
 impl Plan {
+    /// A plan of nothing on a machine of `slots` slots.
+    pub fn empty(slots: usize) -> Self {
+        Plan {
+            version: PLAN_VERSION,
+            hash: String::new(),
+            model: String::new(),
+            parameters: String::new(),
+            context: 0,
+            slots,
+            max_level: Level(0),
+            bootstraps: 0,
+            microseconds: 0,
+            rotations: BTreeMap::new(),
+            relinearization: None,
+            caches: BTreeMap::new(),
+            modules: Vec::new(),
+            nodes: BTreeMap::new(),
+        }
+    }
+
+    /// This plan, saying for which parameters and how many tokens it was made.
+    pub fn made_for(self, parameters: &str, context: usize) -> Self {
+        Plan {
+            parameters: parameters.to_owned(),
+            context,
+            ..self
+        }
+        .seal()
+    }
+
     /// The plan of a node.
     pub fn node(&self, name: &str) -> Result<&NodePlan, PlanError> {
         self.nodes.get(name).ok_or_else(|| PlanError::Missing {
@@ -88,7 +141,11 @@ impl Plan {
     /// Sizes of the bootstraps that occur, with the highest target of each.
     pub fn bootstrap_sizes(&self) -> BTreeMap<usize, Level> {
         let mut sizes = BTreeMap::new();
-        for bootstrap in self.nodes.values().filter_map(|node| node.bootstrap) {
+        for bootstrap in self
+            .nodes
+            .values()
+            .filter_map(|node| node.bootstrap.as_ref())
+        {
             let target: &mut Level = sizes.entry(bootstrap.slots).or_default();
             *target = bootstrap.target.max(*target);
         }
@@ -124,12 +181,7 @@ impl Plan {
             ..self.clone()
         };
         let bytes = serde_json::to_vec(&unsealed).expect("plans hold numbers and strings only");
-        Sha256::digest(bytes)
-            .iter()
-            .fold(String::new(), |mut hex, byte| {
-                write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
-                hex
-            })
+        hexadecimal(&Sha256::digest(bytes))
     }
 
     /// As JSON.
@@ -137,10 +189,17 @@ impl Plan {
         serde_json::to_string_pretty(self).expect("plans hold numbers and strings only")
     }
 
-    /// From JSON; the hash must be that of the content.
+    /// From JSON; the format must be this build's and the hash that of the content. [`check`](Plan::check) it before it is used.
     pub fn from_json(json: &str) -> Result<Self, PlanError> {
-        let plan: Plan =
-            serde_json::from_str(json).map_err(|error| PlanError::Parse(error.to_string()))?;
+        let parse = |error: serde_json::Error| PlanError::Parse(error.to_string());
+        let Versioned { version } = serde_json::from_str(json).map_err(parse)?;
+        if version != PLAN_VERSION {
+            return Err(PlanError::Version {
+                expected: PLAN_VERSION,
+                got: version,
+            });
+        }
+        let plan: Plan = serde_json::from_str(json).map_err(parse)?;
         let expected = plan.content_hash();
         if plan.hash != expected {
             return Err(PlanError::Hash {

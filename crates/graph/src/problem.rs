@@ -1,12 +1,18 @@
-//! The planner's problem: given the values to refresh, all levels and the cost follow.
+//! The planner's problem: what every node of a graph costs at every level, and which results can be refreshed at what price.
 
 use crate::lower::lower;
-use crate::plan::{BootstrapPlan, NodePlan};
-use crate::{CostTable, Counter, Graph, Level, Machine, NodeId, Op, Plan, PlanError};
-use crate::{ModulePlan, Node};
-use std::collections::BTreeMap;
+use crate::shape::Shape;
+use crate::{BootstrapCost, CostTable, Counter, Graph, Level, Machine, Node, Op, PlanError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-/// A graph with the costs of its nodes at every level. A choice is one flag per node: refresh its result or not.
+/// Two values share a bootstrap only where their bounds are this close: the bootstrap's error follows the larger bound.
+const PAIR_BOUNDS: f64 = 4.0;
+
+/// A graph with the costs of its nodes at every level.
+///
+/// No cost here falls where the level or the size rises: where a table says so, the lower point's cost counts for both. That more
+/// levels are never cheaper is what lets a search leave states out.
 #[derive(Clone, Debug)]
 pub struct Problem<'g> {
     graph: &'g Graph,
@@ -16,68 +22,65 @@ pub struct Problem<'g> {
     /// Nodes of caches with their families.
     members: Vec<(usize, usize)>,
     drop_ms: Vec<f64>,
+    /// By the logarithm of the size.
+    bootstraps: Vec<Refreshing>,
 }
 
+/// What counts of a node; equal in corresponding nodes of equal blocks.
 #[derive(Clone, Debug)]
 struct NodeFacts {
     depth: u32,
     inputs: Vec<usize>,
     /// By the level of the inputs.
-    cost_ms: Vec<f64>,
+    cost_ms: Arc<Vec<f64>>,
     family: Option<usize>,
-    refresh: Option<Refresh>,
+    /// Logarithm of the bootstrap's size, and the bound, where the result can be refreshed.
+    refresh: Option<(usize, f64)>,
 }
 
 #[derive(Clone, Debug)]
-struct Refresh {
-    slots: usize,
+struct Refreshing {
+    log_slots: u32,
     needed: u32,
-    target_ms: Vec<f64>,
-}
-
-/// The levels that follow from a choice.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Levels {
-    /// Level of every node's result before a refresh.
-    pub computed: Vec<u32>,
-    /// Level at which it is handed on.
-    pub handed: Vec<u32>,
+    /// By target level.
+    alone_ms: Vec<f64>,
+    paired_ms: Option<Vec<f64>>,
 }
 
 impl<'g> Problem<'g> {
     /// Counts every node at every level. Refreshable are the computed values that have a bound, caches apart.
     pub fn new(graph: &'g Graph, table: &CostTable) -> Result<Self, PlanError> {
         table.check()?;
-        let levels = || (0..=table.max_level().0).map(Level);
+        let max = table.max_level();
+        let levels = || (0..=max.0).map(Level);
+        let mut known: HashMap<Shape, Arc<Vec<f64>>> = HashMap::new();
         let cost = |node: &Node| {
-            levels()
-                .map(|level| node_cost(graph, node, table, level))
-                .collect()
+            known
+                .entry(Shape::of(graph, node))
+                .or_insert_with(|| {
+                    let costs = levels().map(|level| node_cost(graph, node, table, level));
+                    Arc::new(never_falling(costs.collect(), None))
+                })
+                .clone()
         };
-        let refresh = |period: usize| {
-            table.bootstrap(period).map(|cost| Refresh {
-                slots: 1 << cost.log_slots,
-                needed: cost.slots_to_coeffs_levels,
-                target_ms: cost.target_ms.clone(),
-            })
-        };
-        let drop_ms = levels()
-            .map(|level| drop_cost(graph, table, level))
-            .collect();
-        Ok(Problem::build(
-            graph,
-            table.max_level(),
-            cost,
-            refresh,
-            drop_ms,
-        ))
+        let drops = levels().map(|level| drop_cost(graph, table, level));
+        let mut problem = Problem::build(graph, max, cost, never_falling(drops.collect(), None));
+        problem.price_bootstraps(&table.bootstraps);
+        Ok(problem)
+    }
+
+    /// A problem of levels without end and without costs or refreshes.
+    pub(crate) fn unlimited(graph: &'g Graph) -> Self {
+        let depth: u32 = graph.nodes().iter().map(|node| node.op.depth()).sum();
+        let free = vec![0.0; depth as usize + 1];
+        let costs = Arc::new(free.clone());
+        Problem::build(graph, Level(depth), |_| costs.clone(), free)
     }
 
     fn build(
         graph: &'g Graph,
         max: Level,
-        cost: impl Fn(&Node) -> Vec<f64>,
-        refresh: impl Fn(usize) -> Option<Refresh>,
+        mut cost: impl FnMut(&Node) -> Arc<Vec<f64>>,
         drop_ms: Vec<f64>,
     ) -> Self {
         let mut families = BTreeMap::new();
@@ -87,19 +90,12 @@ impl<'g> Problem<'g> {
                 let next = families.len();
                 *families.entry(family.clone()).or_insert(next)
             });
-            let refreshable = node.bound.is_some()
-                && node.op.cache_family().is_none()
-                && !matches!(node.op, Op::Input { .. });
             nodes.push(NodeFacts {
                 depth: node.op.depth(),
                 inputs: node.inputs.iter().map(|id| id.index()).collect(),
                 cost_ms: cost(node),
                 family,
-                refresh: if refreshable {
-                    refresh(node.layout.period())
-                } else {
-                    None
-                },
+                refresh: None,
             });
         }
         let members = nodes
@@ -108,12 +104,49 @@ impl<'g> Problem<'g> {
             .filter_map(|(i, node): (usize, &NodeFacts)| Some((i, node.family?)))
             .collect();
         Problem {
-            members,
             graph,
             max: max.0,
             nodes,
             families: families.len(),
+            members,
             drop_ms,
+            bootstraps: Vec::new(),
+        }
+    }
+
+    /// Takes the costs of bootstraps and says which results they serve.
+    fn price_bootstraps(&mut self, costs: &[BootstrapCost]) {
+        for cost in costs {
+            let smaller = self.bootstraps.last();
+            let alone_ms = never_falling(
+                cost.target_ms.clone(),
+                smaller.map(|smaller| smaller.alone_ms.as_slice()),
+            );
+            let smaller_pair = smaller.and_then(|smaller| smaller.paired_ms.as_deref());
+            let paired_ms = cost.pair_ms.as_ref().map(|pair_ms| {
+                let floor: Vec<f64> = alone_ms
+                    .iter()
+                    .enumerate()
+                    .map(|(i, ms)| smaller_pair.map_or(*ms, |smaller| ms.max(smaller[i])))
+                    .collect();
+                never_falling(pair_ms.clone(), Some(&floor))
+            });
+            let needed = cost.slots_to_coeffs_levels;
+            self.bootstraps.push(Refreshing {
+                log_slots: cost.log_slots,
+                needed: smaller.map_or(needed, |smaller| needed.max(smaller.needed)),
+                alone_ms,
+                paired_ms,
+            });
+        }
+        for (node, facts) in self.graph.nodes().iter().zip(&mut self.nodes) {
+            let refreshable =
+                node.op.cache_family().is_none() && !matches!(node.op, Op::Input { .. });
+            let size = self
+                .bootstraps
+                .iter()
+                .position(|size| 1usize << size.log_slots >= node.layout.period());
+            facts.refresh = size.zip(node.bound).filter(|_| refreshable);
         }
     }
 
@@ -154,182 +187,94 @@ impl<'g> Problem<'g> {
         &self.nodes[node].inputs
     }
 
-    /// Levels that a node's result must have to be refreshed; `None` where it cannot be.
+    /// Levels that a node's result must have to be refreshed alone; `None` where it cannot be.
     pub fn refresh_needs(&self, node: usize) -> Option<u32> {
-        self.nodes[node]
-            .refresh
-            .as_ref()
-            .map(|refresh| refresh.needed)
+        let (size, _) = self.nodes[node].refresh?;
+        Some(self.bootstraps[size].needed)
     }
 
-    /// All levels, from the last node backwards: a value is handed on at the highest level that a user needs, a refreshed
-    /// one is computed at the level that its refresh takes. They may exceed the highest level there is.
-    pub fn levels(&self, choice: &[bool]) -> Levels {
-        self.levels_within(choice, u32::MAX)
-            .expect("no level is higher than the highest number")
+    /// Whether two different nodes' results can share a bootstrap, order apart.
+    pub fn can_pair(&self, a: usize, b: usize) -> bool {
+        let (Some((size_a, a)), Some((size_b, b))) = (self.nodes[a].refresh, self.nodes[b].refresh)
+        else {
+            return false;
+        };
+        self.bootstraps[size_a.max(size_b)].paired_ms.is_some()
+            && a.max(b) <= PAIR_BOUNDS * a.min(b)
     }
 
-    /// As [`levels`](Problem::levels); `None` as soon as a level is higher than `limit`.
-    fn levels_within(&self, choice: &[bool], limit: u32) -> Option<Levels> {
-        let mut floors = vec![0; self.families];
-        loop {
-            let mut handed = vec![0; self.nodes.len()];
-            let mut computed = vec![0; self.nodes.len()];
-            let mut reached = floors.clone();
-            for (i, node) in self.nodes.iter().enumerate().rev() {
-                if let Some(family) = node.family {
-                    handed[i] = handed[i].max(floors[family]);
-                    reached[family] = reached[family].max(handed[i]);
-                }
-                computed[i] = match (&node.refresh, choice[i]) {
-                    (Some(refresh), true) => refresh.needed,
-                    _ => handed[i],
-                };
-                let level_in = computed[i] + node.depth;
-                if level_in.max(handed[i]) > limit {
-                    return None;
-                }
-                for &input in &node.inputs {
-                    handed[input] = handed[input].max(level_in);
-                }
-            }
-            // One level per family of caches: go again where a member is higher than another.
-            if self
-                .members
-                .iter()
-                .all(|&(i, family)| handed[i] == reached[family])
-            {
-                return Some(Levels { computed, handed });
-            }
-            floors = reached;
+    /// Milliseconds of a node whose inputs are at a level; infinite where the level does not suffice.
+    pub(crate) fn compute_ms(&self, node: usize, level_in: u32) -> f64 {
+        self.nodes[node].cost_ms[level_in as usize]
+    }
+
+    /// Milliseconds of a node by the level of its inputs; one table for all nodes of a shape.
+    pub(crate) fn costs(&self, node: usize) -> &Arc<Vec<f64>> {
+        &self.nodes[node].cost_ms
+    }
+
+    /// Milliseconds of bringing a value from above down to a level.
+    pub(crate) fn drop_ms(&self, level: u32) -> f64 {
+        self.drop_ms[level as usize]
+    }
+
+    /// Index of the bootstrap's size for a node's result, or for it and its partner's; `None` where it cannot be refreshed.
+    pub(crate) fn bootstrap_size(&self, node: usize, partner: Option<usize>) -> Option<usize> {
+        let (size, _) = self.nodes[node].refresh?;
+        match partner {
+            None => Some(size),
+            Some(partner) => Some(size.max(self.nodes[partner].refresh?.0)),
         }
     }
 
-    /// Predicted milliseconds; infinite where a level would be too high.
-    pub fn cost(&self, choice: &[bool]) -> f64 {
-        let Some(levels) = self.levels_within(choice, self.max) else {
-            return f64::INFINITY;
-        };
-        (0..self.nodes.len())
-            .map(|i| self.node_ms(i, choice[i], &levels))
-            .sum()
+    /// Slots of a size of bootstrap.
+    pub(crate) fn slots_of(&self, size: usize) -> usize {
+        1 << self.bootstraps[size].log_slots
     }
 
-    fn node_ms(&self, i: usize, refreshed: bool, levels: &Levels) -> f64 {
-        let node = &self.nodes[i];
-        let level_in = levels.computed[i] + node.depth;
-        let cost = node.cost_ms[level_in as usize];
-        let drops = node
-            .inputs
-            .iter()
-            .filter(|&&input| levels.handed[input] > level_in)
-            .count();
-        let refresh = match &node.refresh {
-            Some(refresh) if refreshed => refresh.target_ms[levels.handed[i] as usize],
-            _ => 0.0,
-        };
-        cost + drops as f64 * self.drop_ms[level_in as usize] + refresh
+    /// Levels that a bootstrap of a size takes from its input.
+    pub(crate) fn bootstrap_needs(&self, size: usize) -> u32 {
+        self.bootstraps[size].needed
     }
 
-    /// The plan of a choice; an error names the first value that would be too high.
-    pub fn plan(&self, choice: &[bool]) -> Result<Plan, PlanError> {
-        let levels = self.levels(choice);
-        let nodes = self.graph.nodes();
-        let too_deep = (0..nodes.len())
-            .find(|&i| levels.handed[i].max(levels.computed[i] + self.nodes[i].depth) > self.max);
-        if let Some(i) = too_deep {
-            let needed = Level(levels.handed[i].max(levels.computed[i] + self.nodes[i].depth));
-            return Err(PlanError::TooDeep {
-                node: nodes[i].name.clone(),
-                needed,
-                max: self.max_level(),
-            });
+    /// Milliseconds of a bootstrap of a size, of one value or of two.
+    pub(crate) fn bootstrap_ms(&self, size: usize, pair: bool, target: u32) -> f64 {
+        let size = &self.bootstraps[size];
+        match (pair, &size.paired_ms) {
+            (true, Some(paired_ms)) => paired_ms[target as usize],
+            (true, None) => f64::INFINITY,
+            (false, _) => size.alone_ms[target as usize],
         }
-        let mut plan = Plan {
-            hash: String::new(),
-            slots: self.graph.slots(),
-            max_level: levels.handed.iter().max().copied().map_or(Level(0), Level),
-            bootstraps: 0,
-            microseconds: 0,
-            rotations: BTreeMap::new(),
-            relinearization: None,
-            caches: BTreeMap::new(),
-            modules: Vec::new(),
-            nodes: BTreeMap::new(),
-        };
-        for (i, node) in nodes.iter().enumerate() {
-            let refresh = self.nodes[i].refresh.as_ref().filter(|_| choice[i]);
-            let target = Level(levels.handed[i]);
-            let planned = NodePlan {
-                level_in: Level(levels.computed[i] + self.nodes[i].depth),
-                level_out: Level(levels.computed[i]),
-                bootstrap: refresh.map(|refresh| BootstrapPlan {
-                    slots: refresh.slots,
-                    target,
-                }),
-                microseconds: (self.node_ms(i, choice[i], &levels) * 1e3).round() as u64,
-            };
-            plan.enter(node, planned);
-        }
-        plan.cover(self.graph)
+    }
+
+    /// The family of caches that a node is a member of.
+    pub(crate) fn family(&self, node: usize) -> Option<usize> {
+        self.nodes[node].family
+    }
+
+    /// How many families of caches there are.
+    pub(crate) fn families(&self) -> usize {
+        self.families
+    }
+
+    /// Nodes of caches with their families.
+    pub(crate) fn members(&self) -> &[(usize, usize)] {
+        &self.members
     }
 }
 
-impl Plan {
-    /// A plan without refreshes on levels without end: for calibrating bounds and intervals on a simulated machine.
-    pub fn unlimited(graph: &Graph) -> Result<Plan, PlanError> {
-        let depth: u32 = graph.nodes().iter().map(|node| node.op.depth()).sum();
-        let free = vec![0.0; depth as usize + 1];
-        let problem = Problem::build(
-            graph,
-            Level(depth),
-            |_| free.clone(),
-            |_| None,
-            free.clone(),
-        );
-        problem.plan(&vec![false; problem.len()])
-    }
-
-    /// This plan with the keys that another position of the same step needs too: the directions in which products are
-    /// reduced follow the token's lane, so the positions of lane 0 and of the last lane together need all of them.
-    pub fn cover(mut self, graph: &Graph) -> Result<Plan, PlanError> {
-        let table = CostTable::reference(graph.slots(), self.max_level);
-        let counter = self.count(graph, &table)?;
-        for (&steps, &level) in counter.rotations() {
-            let highest = self.rotations.entry(steps).or_default();
-            *highest = level.max(*highest);
+/// The least sequence above both arguments that never falls.
+fn never_falling(mut costs: Vec<f64>, floor: Option<&[f64]>) -> Vec<f64> {
+    for i in 0..costs.len() {
+        if let Some(floor) = floor {
+            costs[i] = costs[i].max(floor[i]);
         }
-        self.relinearization = self.relinearization.max(counter.relinearization());
-        Ok(self.seal())
-    }
-
-    fn enter(&mut self, node: &Node, planned: NodePlan) {
-        let refreshed = usize::from(planned.bootstrap.is_some());
-        self.bootstraps += refreshed;
-        self.microseconds += planned.microseconds;
-        if let Some(family) = node.op.cache_family() {
-            self.caches.insert(family.to_string(), planned.level());
+        // Levels too low to compute at cost infinitely much; these are no lower bound for others.
+        if i > 0 && costs[i - 1].is_finite() {
+            costs[i] = costs[i].max(costs[i - 1]);
         }
-        match self
-            .modules
-            .iter_mut()
-            .find(|module| module.name == node.module())
-        {
-            Some(module) => {
-                module.microseconds += planned.microseconds;
-                module.bootstraps += refreshed;
-                module.level_out = planned.level();
-            }
-            None => self.modules.push(ModulePlan {
-                name: node.module().to_owned(),
-                microseconds: planned.microseconds,
-                bootstraps: refreshed,
-                level_in: planned.level_in,
-                level_out: planned.level(),
-            }),
-        }
-        self.nodes.insert(node.name.clone(), planned);
     }
+    costs
 }
 
 /// Infinite where the level does not suffice.
@@ -338,7 +283,7 @@ fn node_cost(graph: &Graph, node: &Node, table: &CostTable, level: Level) -> f64
         return 0.0;
     }
     let mut counter = Counter::new(graph.slots(), table);
-    let inputs: Vec<&Level> = node.inputs.iter().map(|_: &NodeId| &level).collect();
+    let inputs: Vec<&Level> = node.inputs.iter().map(|_| &level).collect();
     match lower(graph, node, &mut counter, &inputs) {
         Ok(_) => counter.milliseconds(),
         Err(_) => f64::INFINITY,

@@ -73,15 +73,7 @@ fn interpreters_agree(model: &Model, tokens: usize) {
         graph
     };
     let table = CostTable::reference(sizes.slots, MAX_LEVEL);
-    let plan = plan(
-        &bounded(capacity - 1),
-        &table,
-        &LocalSearch {
-            restarts: 0,
-            ..LocalSearch::default()
-        },
-    )
-    .unwrap();
+    let plan = plan(&bounded(capacity - 1), &table, &Optimal::default()).unwrap();
     let plan = plan.cover(&bounded(0)).unwrap();
     let mut clear = Logical::clear();
     let mut logical = Logical::simulated(NOISE, 1);

@@ -5,7 +5,7 @@ mod common;
 use common::block::{Model, Sizes};
 use common::client::Client;
 use common::{MAX_LEVEL, Random, embedding, exact, full_bounds, keep_caches, run_slots, worst};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use taciturn_approx::interpolate;
 use taciturn_graph::*;
 
@@ -32,20 +32,17 @@ fn plan_for_operations() -> Plan {
         bootstrap: Some(BootstrapPlan {
             slots: REFRESHED,
             target: TARGET,
+            partner: None,
         }),
         microseconds: 0,
     };
     Plan {
-        hash: String::new(),
-        slots: SLOTS,
         max_level: TOP,
         bootstraps: 1,
-        microseconds: 0,
         rotations: ROTATIONS.into_iter().map(|steps| (steps, TOP)).collect(),
         relinearization: Some(TOP),
-        caches: BTreeMap::new(),
-        modules: Vec::new(),
         nodes: [("refresh".to_owned(), refresh)].into(),
+        ..Plan::empty(SLOTS)
     }
 }
 
@@ -200,10 +197,7 @@ fn blocks_agree(model: &Model, seed: u64) {
     for bootstrap in &mut table.bootstraps {
         bootstrap.slots_to_coeffs_levels = bootstrap_input_levels(bootstrap.log_slots);
     }
-    let search = LocalSearch {
-        restarts: 0,
-        ..LocalSearch::default()
-    };
+    let search = Optimal::default();
     let mut plan = plan(&bounded(TOKENS - 1), &table, &search).unwrap();
     for position in 0..TOKENS - 1 {
         plan = plan.cover(&bounded(position)).unwrap();

@@ -4,7 +4,6 @@ mod common;
 
 use common::Random;
 use common::client::Client;
-use std::collections::BTreeMap;
 use taciturn_graph::*;
 
 /// A rotation and a rescale by a constant, on independent values in all slots: the deviation of what comes out is the one stated.
@@ -13,16 +12,11 @@ fn an_operation_is_as_noisy_as_stated() {
     let slots = 1024;
     let top = Level(4);
     let plan = Plan {
-        hash: String::new(),
-        slots,
         max_level: top,
         bootstraps: 0,
-        microseconds: 0,
         rotations: [(3, top)].into(),
         relinearization: None,
-        caches: BTreeMap::new(),
-        modules: Vec::new(),
-        nodes: BTreeMap::new(),
+        ..Plan::empty(slots)
     };
     let mut client = Client::new("insecure-n11");
     let mut machine = client.machine(&plan);

@@ -218,7 +218,11 @@ impl StepModel {
     }
 
     /// The plan that serves every position, made for the last one.
-    pub fn plan(&self, costs: &CostTable, placement: &impl Placement) -> Result<Plan, ModelError> {
+    pub fn plan(
+        &self,
+        costs: &CostTable,
+        placement: &(impl Placement + ?Sized),
+    ) -> Result<Plan, ModelError> {
         let plan = taciturn_graph::plan(&self.graph(self.context - 1)?, costs, placement)?;
         // A product ends at its lane by rotations to either side, by the bits of the lane: powers of two have each bit set once, and
         // the first of them leave the others clear.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use taciturn_graph::{CostTable, Level, LocalSearch, WhenNothingIsLeft};
+use taciturn_graph::{CostTable, Level, Optimal, WhenNothingIsLeft};
 use taciturn_models::{
     Checkpoint, ClearModel, StepModel, TextTokenizer, load_calibration, log_sum_exp, overshoot,
 };
@@ -93,10 +93,7 @@ fn can_be_planned(name: &str) {
     let model = StepModel::new(&checkpoint, &table, slots, 128).unwrap();
     let costs = CostTable::reference(slots, Level(16));
     let baseline = model.plan(&costs, &WhenNothingIsLeft).unwrap();
-    let search = LocalSearch {
-        restarts: 0,
-        ..LocalSearch::default()
-    };
+    let search = Optimal::default();
     let found = model.plan(&costs, &search).unwrap();
     assert!(found.microseconds <= baseline.microseconds);
     // One token more than that for the public beginning of the text.

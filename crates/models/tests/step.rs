@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use taciturn_graph::{
-    CostTable, Graph, Level, LocalSearch, Logical, NoiseLevels, Plan, SlotSimulator, Slots,
+    CostTable, Graph, Level, Logical, NoiseLevels, Optimal, Plan, SlotSimulator, Slots,
     WhenNothingIsLeft, run,
 };
 use taciturn_models::random::{RandomFamily, RandomSpec};
@@ -57,10 +57,7 @@ fn check(spec: &RandomSpec, slots: usize) -> u32 {
     let model = StepModel::new(&checkpoint, &calibration, slots, CONTEXT).unwrap();
     let table = CostTable::reference(slots, MAX_LEVEL);
     let baseline = model.plan(&table, &WhenNothingIsLeft).unwrap();
-    let search = LocalSearch {
-        restarts: 0,
-        ..LocalSearch::default()
-    };
+    let search = Optimal::default();
     let plan = model.plan(&table, &search).unwrap();
     assert!(plan.microseconds <= baseline.microseconds);
 

@@ -7,7 +7,7 @@ use taciturn_ring::Form;
 
 use crate::ServerError;
 
-/// A plan asks for nothing that the parameters do not have, and knows every node of the graph.
+/// A plan asks for nothing that the parameters do not have, and fits the graph.
 pub(crate) fn plan(plan: &Plan, params: &Parameters, graph: &Graph) -> Result<(), ServerError> {
     let bad = |what: String, expected: String, got: String| {
         Err(ServerError::Plan {
@@ -40,17 +40,14 @@ pub(crate) fn plan(plan: &Plan, params: &Parameters, graph: &Graph) -> Result<()
             size.to_string(),
         );
     }
-    for node in graph.nodes() {
-        plan.node(&node.name)
-            .map_err(|error| ServerError::Run(error.into()))?;
-    }
-    Ok(())
+    plan.check(graph, max)
+        .map_err(|error| ServerError::Run(error.into()))
 }
 
 /// Every level in a plan, with what it is the level of.
 fn levels(plan: &Plan) -> impl Iterator<Item = (String, Level)> + '_ {
     let nodes = plan.nodes.iter().flat_map(|(name, node)| {
-        let refreshed = node.bootstrap.map(|bootstrap| bootstrap.target);
+        let refreshed = node.bootstrap.as_ref().map(|bootstrap| bootstrap.target);
         [Some(node.level_in), Some(node.level_out), refreshed]
             .into_iter()
             .flatten()

@@ -54,6 +54,7 @@ pub fn measure(params: &Parameters) -> Result<Costs> {
         .map(|log_slots| BootstrapCost {
             log_slots,
             slots_to_coeffs_levels: slots_to_coeffs_levels(log_slots) as u32,
+            pair_ms: None,
             target_ms: (0..=max)
                 .map(|target| {
                     let mut column: Vec<(f64, f64)> = bootstraps

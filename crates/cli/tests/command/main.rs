@@ -4,5 +4,6 @@ mod bad_input;
 mod bounds;
 mod generate;
 mod harness;
+mod plans;
 mod reports;
 mod server_dependencies;

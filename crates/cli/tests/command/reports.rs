@@ -62,6 +62,48 @@ fn a_plan_adds_up() {
 }
 
 #[test]
+fn placements_are_compared() {
+    let report = json(
+        &[
+            &["plan", "--context", "16", "--compare", "--json"][..],
+            &SMALL,
+        ]
+        .concat(),
+    );
+    assert_eq!(report["placement"], "optimal");
+    let compared = report["compare"].as_array().expect("a list");
+    let names: Vec<_> = (compared.iter())
+        .map(|c| c["strategy"].as_str().expect("a name"))
+        .collect();
+    assert_eq!(names, ["optimal", "cachemir", "orion", "nothing-left"]);
+    let seconds = |compared: &Value| compared["seconds"].as_f64();
+    let best = seconds(&compared[0]).expect("a plan");
+    assert_eq!(report["seconds"].as_f64(), Some(best));
+    for other in compared {
+        match seconds(other) {
+            Some(seconds) => assert!(seconds >= best && other["bootstraps"].is_u64(), "{other}"),
+            None => assert!(other["error"].is_string(), "{other}"),
+        }
+    }
+    let other = json(
+        &[
+            &[
+                "plan",
+                "--context",
+                "16",
+                "--placement",
+                "nothing-left",
+                "--json",
+            ][..],
+            &SMALL,
+        ]
+        .concat(),
+    );
+    assert_eq!(other["placement"], "nothing-left");
+    assert_eq!(other["seconds"], compared[3]["seconds"]);
+}
+
+#[test]
 fn a_plan_of_the_built_in_costs_is_always_the_same() {
     let home = tempfile::TempDir::new().expect("a temporary folder");
     let hash = || {

@@ -272,4 +272,22 @@ impl Model {
         graph.output("hidden", normed);
         graph
     }
+
+    /// The graph of the full context with a bound on everything.
+    pub fn full(&self) -> Graph {
+        self.bounded(|_| true)
+    }
+
+    /// As a calibrated model's graph is: values with garbage between their entries have no bound.
+    pub fn without_garbage(&self) -> Graph {
+        self.bounded(|node| node.layout.rest() != Some(Rest::Garbage))
+    }
+
+    fn bounded(&self, which: impl Fn(&&Node) -> bool) -> Graph {
+        let mut graph = self.graph(self.sizes.geometry().capacity() - 1);
+        let nodes = graph.nodes().iter().filter(which);
+        let names: Vec<String> = nodes.map(|node| node.name.clone()).collect();
+        graph.set_bounds(names.iter().map(|name| (name.as_str(), 1.0)));
+        graph
+    }
 }

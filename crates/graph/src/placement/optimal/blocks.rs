@@ -1,0 +1,100 @@
+//! Blocks of a model that are alike, so that one solution serves them all.
+
+use crate::Problem;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A run of nodes with the same beginning of their names ("layer3").
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub nodes: Range<usize>,
+    /// Equal in blocks that differ in their place only; `None` where no other block is like this one.
+    pub kind: Option<usize>,
+}
+
+/// All that a search sees of a node, in numbers relative to the block's begin.
+#[derive(PartialEq, Eq, Hash)]
+struct Signature {
+    depth: u32,
+    inputs: Vec<isize>,
+    /// Nodes of one shape share their costs.
+    cost: usize,
+    value: isize,
+    size: Option<usize>,
+    partners: Vec<isize>,
+}
+
+/// The blocks of a graph, in order. `value_of` names the value that a node stands for.
+pub(super) fn blocks(problem: &Problem<'_>, value_of: &[usize]) -> Vec<Block> {
+    let nodes = problem.graph().nodes();
+    let beginning = |node: usize| {
+        nodes[node]
+            .name
+            .split('.')
+            .next()
+            .unwrap_or(&nodes[node].name)
+    };
+    let mut kinds: HashMap<Vec<Signature>, Vec<usize>> = HashMap::new();
+    let mut blocks: Vec<Block> = Vec::new();
+    for node in 0..nodes.len() {
+        match blocks.last_mut() {
+            Some(block) if beginning(block.nodes.start) == beginning(node) => {
+                block.nodes.end = node + 1;
+            }
+            _ => blocks.push(Block {
+                nodes: node..node + 1,
+                kind: None,
+            }),
+        }
+    }
+    for (number, block) in blocks.iter().enumerate() {
+        // Of what comes before, the signature knows the last value only.
+        let first = block.nodes.start.saturating_sub(1);
+        let mut inputs = block.nodes.clone().flat_map(|node| problem.inputs(node));
+        if inputs.any(|&input| input < first) {
+            continue;
+        }
+        kinds
+            .entry(signature(problem, value_of, &block.nodes))
+            .or_default()
+            .push(number);
+    }
+    for (kind, alike) in kinds.into_values().enumerate() {
+        if alike.len() > 1 {
+            alike
+                .into_iter()
+                .for_each(|number| blocks[number].kind = Some(kind));
+        }
+    }
+    blocks
+}
+
+fn signature(problem: &Problem<'_>, value_of: &[usize], nodes: &Range<usize>) -> Vec<Signature> {
+    let relative = |node: usize| node as isize - nodes.start as isize;
+    // The value that enters the block counts too: it may be refreshed together with one inside.
+    let first = nodes.start.saturating_sub(1);
+    (first..nodes.end)
+        .map(|node| {
+            let inside = nodes.contains(&node);
+            Signature {
+                depth: if inside { problem.depth(node) } else { 0 },
+                inputs: (problem.inputs(node).iter())
+                    .filter(|_| inside)
+                    .map(|&input| relative(input))
+                    .collect(),
+                cost: if inside {
+                    Arc::as_ptr(problem.costs(node)) as usize
+                } else {
+                    0
+                },
+                value: relative(value_of[node]),
+                size: problem.bootstrap_size(node, None),
+                partners: (first..node)
+                    .filter(|&partner| problem.can_pair(node, partner))
+                    .map(relative)
+                    .collect(),
+            }
+        })
+        .collect()
+}
