@@ -14,25 +14,36 @@
 
 mod calibration;
 mod chebyshev;
+mod composite;
 mod cost;
 mod error;
 mod exp;
 mod fit;
+mod gate;
 mod gelu;
+mod goldschmidt;
 mod inverse;
+mod piecewise;
 mod points;
+mod sign;
 mod silu;
 mod special;
+mod taylor;
 mod through_zero;
 
 pub use calibration::{CALIBRATION_VERSION, Calibration, CalibrationError, SiteRange};
 pub use chebyshev::Chebyshev;
+pub use composite::Composite;
 pub use cost::DEGREES;
 pub use error::ApproxError;
 pub use exp::Exp;
 pub use fit::{MAX_DEGREE, interpolate, minimax, minimax_through_zero, worst_on_grid};
+pub use gate::Gate;
 pub use gelu::{Gelu, GeluForm};
+pub use goldschmidt::{GoldschmidtInverse, GoldschmidtInverseSqrt};
 pub use inverse::{Inverse, InverseSqrt};
+pub use piecewise::PiecewiseGelu;
 pub use points::{Point, fit_points};
+pub use sign::Sign;
 pub use silu::Silu;
 pub use special::{erf, gelu_erf, gelu_tanh, silu};

@@ -48,6 +48,8 @@ pub enum Bench {
     Primitives(PrimitivesArgs),
     /// One bootstrap: time, precision, keys.
     Bootstrap(BootstrapArgs),
+    /// Products of a vector with a square matrix, in every layout.
+    Product(ProductArgs),
 }
 
 /// Which model.
@@ -272,6 +274,33 @@ pub struct BootstrapArgs {
     /// Refresh complex slots: two real values in one bootstrap.
     #[arg(long)]
     pub complex: bool,
+    /// Print one JSON object and nothing else on stdout.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `taciturn bench product`.
+#[derive(Group)]
+pub struct ProductArgs {
+    #[command(flatten)]
+    pub params: ParamsArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+    /// Widths of the matrix; others than powers of two are padded.
+    #[arg(long, value_name = "D,...", default_value = "768,2048,4096", value_delimiter = ',', value_parser = positive)]
+    pub width: Vec<NonZeroUsize>,
+    /// Levels of the input.
+    #[arg(long, value_name = "LEVEL,...", default_value = "1,4,13", value_delimiter = ',', value_parser = whole::<u32>)]
+    pub level: Vec<u32>,
+    /// Run the products on ciphertexts, where they fit into memory and are predicted to take at most --longest.
+    #[arg(long)]
+    pub measure: bool,
+    /// Longest predicted time of a product that is run.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0, value_parser = real)]
+    pub longest: f64,
+    /// Counted runs of each, after one that encodes its weights.
+    #[arg(long, value_name = "N", default_value = "3", value_parser = positive)]
+    pub runs: NonZeroUsize,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]
     pub json: bool,

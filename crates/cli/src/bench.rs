@@ -2,4 +2,5 @@
 
 pub mod bootstrap;
 pub mod primitives;
+pub mod product;
 pub mod timing;

@@ -46,5 +46,6 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Bench(Bench::Primitives(args)) => bench::primitives::run(&args),
         Command::Bench(Bench::Bootstrap(args)) => bench::bootstrap::run(&args),
+        Command::Bench(Bench::Product(args)) => bench::product::run(&args),
     }
 }

@@ -191,6 +191,12 @@ impl Machine for Counter<'_> {
         Ok(level)
     }
 
+    fn dot_weights(&mut self, pairs: &[(&Level, Plain)]) -> Result<Level, SimulationError> {
+        self.counts.weights += pairs.len();
+        self.milliseconds += pairs.len() as f64 * self.table.level(*pairs[0].0).encode_ms;
+        self.dot_plain(pairs)
+    }
+
     fn rotate(&mut self, a: &Level, steps: i64) -> Result<Level, SimulationError> {
         self.count_rotations(&[steps], *a);
         Ok(*a)

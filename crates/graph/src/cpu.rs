@@ -1,5 +1,7 @@
 //! The machine of ciphertexts: semantic operations on encrypted values, with public material only.
 
+mod weights;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -9,8 +11,8 @@ use taciturn_circuits::{
     BootstrapShape, Bootstrapper, LinearTransform, evaluate_chebyshev, slots_to_coeffs_levels,
 };
 use taciturn_ckks::{
-    Ciphertext, CkksError, Complex64, Encoder, Evaluator, GadgetName, KeyId, KeyRequest,
-    Parameters, Plaintext, Scale,
+    Ciphertext, CkksError, Complex64, Encoder, Evaluator, GadgetName, IntegerPlaintext, KeyId,
+    KeyRequest, Parameters, Plaintext, Scale,
 };
 
 use crate::machine::{is_unit_interval, polynomial_depth};
@@ -60,6 +62,7 @@ pub struct CpuMachine {
     encoder: Encoder,
     evaluator: Evaluator,
     transforms: HashMap<(PlainId, usize), Arc<LinearTransform>>,
+    weights: HashMap<(PlainId, usize), IntegerPlaintext>,
     bootstrappers: HashMap<(u32, u64), Arc<Bootstrapper>>,
     bootstraps: usize,
 }
@@ -73,6 +76,7 @@ impl CpuMachine {
             params,
             evaluator,
             transforms: HashMap::new(),
+            weights: HashMap::new(),
             bootstrappers: HashMap::new(),
             bootstraps: 0,
         }
@@ -299,21 +303,22 @@ impl Machine for CpuMachine {
     }
 
     fn dot_plain(&mut self, pairs: &[(&Self::Value, Plain)]) -> Result<Self::Value, CkksError> {
-        let mut sum: Option<Ciphertext> = None;
-        for (a, plain) in pairs {
-            let encoded = self.encode(plain, a.scale, a.basis())?;
-            let product = self.evaluator.mul_plain(a, &encoded)?;
-            match &mut sum {
-                None => sum = Some(product),
-                Some(sum) => self.evaluator.add_assign(sum, &product)?,
-            }
-        }
-        let sum = sum.ok_or_else(|| CkksError::Mismatch {
-            operation: "sum of plain products",
-            expected: "at least one pair".into(),
-            got: "none".into(),
-        })?;
-        self.landed(self.evaluator.rescale(&sum)?)
+        self.sum_of_products(
+            pairs
+                .iter()
+                .map(|(a, plain)| Ok((*a, self.encode(plain, a.scale, a.basis())?))),
+        )
+    }
+
+    fn dot_weights(&mut self, pairs: &[(&Self::Value, Plain)]) -> Result<Self::Value, CkksError> {
+        let level = pairs
+            .first()
+            .map_or(taciturn_ckks::Level(0), |(a, _)| self.level_of(a));
+        self.keep_weights(pairs.iter().map(|(_, plain)| plain), level)?;
+        self.sum_of_products(pairs.iter().map(|(a, plain)| {
+            let integers = &self.weights[&(plain.id(), level.0)];
+            Ok((*a, self.encoder.to_plaintext(integers, a.basis())))
+        }))
     }
 
     fn rotate(&mut self, a: &Self::Value, steps: i64) -> Result<Self::Value, CkksError> {

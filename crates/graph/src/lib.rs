@@ -57,6 +57,7 @@ mod plain;
 mod plan;
 mod planning;
 mod problem;
+mod products;
 mod semantics;
 mod shape;
 mod simulate;
@@ -86,6 +87,7 @@ pub use placement::{Cachemir, Optimal, Orion, Placement, WhenNothingIsLeft, plan
 pub use plain::{Diagonals, Plain, PlainId};
 pub use plan::{BootstrapPlan, ModulePlan, NodePlan, PLAN_VERSION, Plan};
 pub use problem::Problem;
+pub use products::{NEXUS_STEPS, Packing, ProductLayout, nexus_counts};
 pub use semantics::Fidelity;
 pub use simulate::{SimulationError, SlotSimulator, Slots};
 pub use sites::{EDGE_SLACK, LeftInterval, Site, Sites, refresh_site};

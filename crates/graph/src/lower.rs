@@ -104,14 +104,14 @@ pub fn lower<M: Machine>(
 }
 
 /// `from, 2 from, 4 from, ...` below `to`.
-fn doubling(from: usize, to: usize) -> impl Iterator<Item = i64> {
+pub(crate) fn doubling(from: usize, to: usize) -> impl Iterator<Item = i64> {
     std::iter::successors(Some(from), |step| Some(2 * step))
         .take_while(move |&step| step < to)
         .map(|step| step as i64)
 }
 
 /// `a = a + rot(a, step)` for every step.
-fn fold<M: Machine>(
+pub(crate) fn fold<M: Machine>(
     machine: &mut M,
     mut a: M::Value,
     steps: impl Iterator<Item = i64>,
@@ -124,7 +124,7 @@ fn fold<M: Machine>(
 }
 
 /// Slot `i * t + j` gets `x[r] W[r, i]` for the rows `r = j mod t`; the sum over each run ends at `lane`.
-fn product_spaced<M: Machine>(
+pub(crate) fn product_spaced<M: Machine>(
     machine: &mut M,
     x: &M::Value,
     matrix: &Matrix,
@@ -147,7 +147,7 @@ fn product_spaced<M: Machine>(
 }
 
 /// Slot `i * t + j` gets `x[r] W[r, c]` for columns `c = i * t + j mod columns`; cyclic sums make it valid everywhere.
-fn product_periodic<M: Machine>(
+pub(crate) fn product_periodic<M: Machine>(
     machine: &mut M,
     x: &M::Value,
     matrix: &Matrix,

@@ -66,6 +66,11 @@ pub trait Machine {
         Ok(sum)
     }
 
+    /// As [`dot_plain`](Machine::dot_plain), with plaintexts of weights, which machines keep encoded for the next time.
+    fn dot_weights(&mut self, pairs: &[(&Self::Value, Plain)]) -> Result<Self::Value, Self::Error> {
+        self.dot_plain(pairs)
+    }
+
     /// Rotation to the left by `steps` slots (to the right where negative).
     fn rotate(&mut self, a: &Self::Value, steps: i64) -> Result<Self::Value, Self::Error>;
 

@@ -397,3 +397,21 @@ fn texts_that_cannot_be_read() {
     let message = failure(1, &["calibrate", "--model", path(&model), "--text", text]);
     names(&message, &["expected at least two windows", "got 1 tokens"]);
 }
+
+#[test]
+fn products_that_the_parameters_have_no_room_for() {
+    let product = |more: &[&str]| failure(2, &[&["bench", "product"][..], more].concat());
+    names(
+        &product(&["--width", "32768"]),
+        &["--width", "2 to 16384", "32768"],
+    );
+    names(
+        &product(&["--level", "0"]),
+        &["--level", "expected 1 to", "got 0"],
+    );
+    names(
+        &product(&["--level", "99"]),
+        &["--level", "expected 1 to", "got 99"],
+    );
+    names(&product(&["--longest", "nan"]), &["--longest", "seconds"]);
+}

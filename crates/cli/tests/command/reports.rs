@@ -184,6 +184,51 @@ fn primitives_and_bootstraps_are_measured() {
 }
 
 #[test]
+fn products_are_counted_and_measured() {
+    let report = json(&[
+        "bench",
+        "product",
+        "--params",
+        "insecure-n11",
+        "--allow-insecure",
+        "--json",
+        "--width",
+        "48,128",
+        "--level",
+        "1,4",
+        "--measure",
+        "--runs",
+        "1",
+    ]);
+    let rows = report["products"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2 * 2 * 8);
+    for row in rows {
+        positive(
+            row,
+            &[
+                "width",
+                "padded_width",
+                "depth",
+                "rotations",
+                "plain_products",
+            ],
+        );
+        let runs = row["layout"] != "nexus" && row["level"].as_u64() >= row["depth"].as_u64();
+        assert_eq!(row["measured_ms"].is_f64(), runs, "{row}");
+        assert_eq!(row["not_measured"].is_null(), runs, "{row}");
+        if runs {
+            assert!(row["worst_error"].as_f64() < Some(1e-4), "{row}");
+            positive(row, &["predicted_ms", "rotation_keys", "key_bytes"]);
+        }
+    }
+    let output = taciturn(&["bench", "product", "--width", "768", "--level", "4"]);
+    names(
+        &String::from_utf8_lossy(&output.stdout),
+        &["padded to 1024", "interleaved", "nexus", "predicted s"],
+    );
+}
+
+#[test]
 fn the_doctor_says_what_will_run() {
     let report = json(&["doctor", "--json"]);
     positive(&report, &["threads"]);

@@ -1,0 +1,55 @@
+//! Sums of products with plaintexts, and the weights among these that are kept.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use taciturn_ckks::{Ciphertext, CkksError, Level, Plaintext};
+
+use super::{CpuMachine, complex};
+use crate::Plain;
+
+impl CpuMachine {
+    /// Encodes the weights that are not kept yet, at a level's scale.
+    pub(super) fn keep_weights<'p>(
+        &mut self,
+        plains: impl Iterator<Item = &'p Plain>,
+        level: Level,
+    ) -> Result<(), CkksError> {
+        let scale = self.params.scale(level);
+        let missing: Vec<&Plain> = plains
+            .filter(|plain| !self.weights.contains_key(&(plain.id(), level.0)))
+            .collect();
+        let encode = |plain: &Plain| {
+            let integers = self.encoder.encode_integers(&complex(plain), scale)?;
+            Ok(((plain.id(), level.0), integers))
+        };
+        let encoded = missing
+            .into_par_iter()
+            .map(encode)
+            .collect::<Result<Vec<_>, CkksError>>()?;
+        self.weights.extend(encoded);
+        Ok(())
+    }
+
+    /// The sum of products with plaintexts, one level down.
+    pub(super) fn sum_of_products<'a>(
+        &self,
+        pairs: impl Iterator<Item = Result<(&'a Arc<Ciphertext>, Plaintext), CkksError>>,
+    ) -> Result<Arc<Ciphertext>, CkksError> {
+        let mut sum: Option<Ciphertext> = None;
+        for pair in pairs {
+            let (a, plain) = pair?;
+            let product = self.evaluator.mul_plain(a, &plain)?;
+            match &mut sum {
+                None => sum = Some(product),
+                Some(sum) => self.evaluator.add_assign(sum, &product)?,
+            }
+        }
+        let sum = sum.ok_or_else(|| CkksError::Mismatch {
+            operation: "sum of plain products",
+            expected: "at least one pair".into(),
+            got: "none".into(),
+        })?;
+        self.landed(self.evaluator.rescale(&sum)?)
+    }
+}
