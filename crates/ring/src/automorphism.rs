@@ -55,21 +55,45 @@ impl Automorphism {
     /// For each aligned group of eight words: the index of the first word of its source, and which source lane each of its
     /// words takes.
     pub fn groups(&self) -> impl Iterator<Item = (usize, &[u64; LANES])> {
-        self.sources.iter().map(|&source| self.group(source))
+        let map = self.whole();
+        self.sources.iter().map(move |&source| map.group(source))
     }
 
+    /// The map of the evaluations from index `first` on, a multiple of eight.
+    pub(crate) fn from(&self, first: usize) -> MapPart<'_> {
+        MapPart {
+            sources: &self.sources[first / LANES..],
+            shuffles: &self.shuffles,
+        }
+    }
+
+    /// The whole map.
+    pub(crate) fn whole(&self) -> MapPart<'_> {
+        self.from(0)
+    }
+}
+
+/// Where some consecutive evaluations of `a(X^g)` come from in the whole of `a`.
+#[derive(Clone, Copy)]
+pub(crate) struct MapPart<'a> {
+    sources: &'a [u32],
+    shuffles: &'a [[u64; LANES]; LANES],
+}
+
+impl<'a> MapPart<'a> {
     /// One entry of [`sources`](Self::sources), decoded.
     #[inline(always)]
-    pub(crate) fn group(&self, source: u32) -> (usize, &[u64; LANES]) {
+    pub(crate) fn group(self, source: u32) -> (usize, &'a [u64; LANES]) {
         (
             source as usize & !(LANES - 1),
             &self.shuffles[source as usize % LANES],
         )
     }
 
+    /// For each aligned group of eight words.
     #[inline(always)]
-    pub(crate) fn sources(&self) -> &[u32] {
-        &self.sources
+    pub(crate) fn sources(self) -> &'a [u32] {
+        self.sources
     }
 }
 

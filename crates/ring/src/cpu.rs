@@ -8,6 +8,7 @@ use crate::{
     hoisting::{Hoisted, Step, Terms},
     kernels::{Kernels, MAX_DIGITS},
 };
+use hoisting::PART;
 use rayon::prelude::*;
 
 /// Below this many words an operation is not worth handing to other threads.
@@ -190,7 +191,7 @@ impl<K: Kernels> Backend for CpuBackend<K> {
         each_limb(acc, |i, _, acc| {
             if a.basis.contains(i) {
                 self.0
-                    .automorphism_add(tables.moduli()[i], acc, a.limb(i), map);
+                    .automorphism_add(tables.moduli()[i], acc, a.limb(i), map.whole());
             }
         });
     }
@@ -227,7 +228,7 @@ impl<K: Kernels> Backend for CpuBackend<K> {
                 out,
                 &digit_limbs[..count],
                 &key_limbs[..count],
-                map,
+                map.map(Automorphism::whole),
                 accumulate,
             );
         });
@@ -252,16 +253,14 @@ impl<K: Kernels> Backend for CpuBackend<K> {
         steps: &[Step<'_>],
     ) {
         each_limb_pair(out.0, out.1, |i, [a, b]| {
-            self.rotate_limb(
-                tables,
-                i,
-                [&mut *a, &mut *b],
-                hoisted,
-                &Step::identity(),
-                false,
-            );
-            for step in steps {
-                self.rotate_limb(tables, i, [&mut *a, &mut *b], hoisted, step, true);
+            // In parts that stay in the cache while rotation after rotation is added.
+            for (k, (a, b)) in a.chunks_mut(PART).zip(b.chunks_mut(PART)).enumerate() {
+                let mut add = |step: &Step<'_>, accumulate| {
+                    let out = [&mut *a, &mut *b];
+                    self.rotate_part(tables, i, k * PART, out, hoisted, step, accumulate);
+                };
+                add(&Step::identity(), false);
+                steps.iter().for_each(|step| add(step, true));
             }
         });
     }

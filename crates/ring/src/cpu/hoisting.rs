@@ -9,7 +9,10 @@ use crate::{
 };
 use rayon::prelude::*;
 
-/// The two halves of one limb of a result.
+/// Words that are handled at a time: with two halves of a dozen rotations they fit the second cache.
+pub(super) const PART: usize = 2048;
+
+/// The two halves of one limb, or of a part of it, of a result.
 type Halves<'a> = [&'a mut [u64]; 2];
 
 impl<K: Kernels> CpuBackend<K> {
@@ -57,26 +60,42 @@ impl<K: Kernels> CpuBackend<K> {
         sums: &[Terms<'_>],
     ) {
         let n = tables.n();
-        let mut rotated = Buffer::stale(2 * n * steps.len());
-        for (step, words) in steps.iter().zip(rotated.chunks_exact_mut(2 * n)) {
-            let (a, b) = words.split_at_mut(n);
-            self.rotate_limb(tables, limb, [a, b], hoisted, step, false);
-        }
-        let rotated: Vec<[&[u64]; 2]> = rotated
-            .chunks_exact(2 * n)
-            .map(|words| [&words[..n], &words[n..]])
+        // Integer weights are transformed for a whole limb; otherwise parts do that stay in the nearer caches.
+        let sparse = |(_, weight): &(usize, Weight<'_>)| matches!(weight, Weight::Sparse(_));
+        let part = if sums.iter().flatten().all(sparse) {
+            PART.min(n)
+        } else {
+            n
+        };
+        let mut rotated = Buffer::stale(2 * part * steps.len());
+        let mut scratch = Buffer::stale(2 * part);
+        let mut outs: Vec<_> = outs
+            .into_iter()
+            .map(|[a, b]| a.chunks_exact_mut(part).zip(b.chunks_exact_mut(part)))
             .collect();
-        let mut scratch = Buffer::stale(2 * n);
-        for (out, terms) in outs.into_iter().zip(sums) {
-            self.sum_limb(tables, limb, out, terms, &rotated, &mut scratch);
+        for first in (0..n).step_by(part) {
+            for (step, words) in steps.iter().zip(rotated.chunks_exact_mut(2 * part)) {
+                let (a, b) = words.split_at_mut(part);
+                self.rotate_part(tables, limb, first, [a, b], hoisted, step, false);
+            }
+            let rotated: Vec<[&[u64]; 2]> = rotated
+                .chunks_exact(2 * part)
+                .map(|words| [&words[..part], &words[part..]])
+                .collect();
+            for (out, terms) in outs.iter_mut().zip(sums) {
+                let (a, b) = out.next().expect("limbs have n words");
+                self.sum_part(tables, limb, first, [a, b], terms, &rotated, &mut scratch);
+            }
         }
     }
 
-    /// One limb of a step: the value itself without a map; added to what `out` holds where that is asked for.
-    pub(super) fn rotate_limb(
+    /// The words of a limb from `first` on of a step: the value itself without a map; added to what `out` holds where that is asked for.
+    #[expect(clippy::too_many_arguments, reason = "a part of a limb of a step")]
+    pub(super) fn rotate_part(
         &self,
         tables: &Tables,
         limb: usize,
+        first: usize,
         out: Halves<'_>,
         hoisted: Hoisted<'_>,
         step: &Step<'_>,
@@ -88,7 +107,7 @@ impl<K: Kernels> CpuBackend<K> {
         let Some(map) = &step.map else {
             for (out, value) in out.into_iter().zip(hoisted.value) {
                 if own {
-                    out.copy_from_slice(value.limb(limb));
+                    out.copy_from_slice(&value.limb(limb)[first..first + out.len()]);
                 } else {
                     out.fill(0);
                 }
@@ -100,9 +119,10 @@ impl<K: Kernels> CpuBackend<K> {
         let mut keys = [[NONE; 2]; MAX_DIGITS];
         for (j, (digit, key)) in hoisted.digits.iter().zip(step.key).enumerate() {
             digits[j] = digit.limb(limb);
-            keys[j] = [key.0.limb(limb), key.1.limb(limb)];
+            keys[j] = [&key.0, &key.1].map(|key| &key.limb(limb)[first..first + out[0].len()]);
         }
         let [a, b] = out;
+        let map = map.from(first);
         let (digits, keys) = (&digits[..count], &keys[..count]);
         self.0
             .key_product(q, [&mut *a, b], digits, keys, Some(map), accumulate);
@@ -112,11 +132,13 @@ impl<K: Kernels> CpuBackend<K> {
         }
     }
 
-    /// One limb of one sum.
-    fn sum_limb(
+    /// The words of a limb from `first` on of one sum.
+    #[expect(clippy::too_many_arguments, reason = "a part of a limb of a sum")]
+    fn sum_part(
         &self,
         tables: &Tables,
         limb: usize,
+        first: usize,
         [out0, out1]: Halves<'_>,
         terms: &Terms<'_>,
         rotated: &[[&[u64]; 2]],
@@ -129,7 +151,8 @@ impl<K: Kernels> CpuBackend<K> {
         for (i, &(step, weight)) in terms.iter().enumerate() {
             match weight {
                 Weight::Sparse(weight) => {
-                    sparse.0.push((weight.limb(limb), weight.stride));
+                    let from = first / weight.stride;
+                    sparse.0.push((&weight.limb(limb)[from..], weight.stride));
                     sparse.1.push(rotated[step]);
                 }
                 Weight::Integers(coefficients) => {

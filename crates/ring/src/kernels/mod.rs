@@ -4,7 +4,7 @@
 pub(crate) mod avx512;
 pub(crate) mod portable;
 
-use crate::{Automorphism, Modulus, conversion::Target, tables::NttTable};
+use crate::{Automorphism, Modulus, automorphism::MapPart, conversion::Target, tables::NttTable};
 
 /// The most products that a key product sums before it reduces.
 pub(crate) const MAX_DIGITS: usize = 16;
@@ -38,17 +38,17 @@ pub(crate) trait Kernels: Copy + Send + Sync + 'static {
 
     /// Evaluation form.
     fn automorphism(self, out: &mut [u64], a: &[u64], map: &Automorphism);
-    /// `acc` plus the mapped `a`, evaluation form.
-    fn automorphism_add(self, q: Modulus, acc: &mut [u64], a: &[u64], map: &Automorphism);
+    /// `acc`, a part of a limb, plus that part of the mapped `a`, a whole limb; evaluation form.
+    fn automorphism_add(self, q: Modulus, acc: &mut [u64], a: &[u64], map: MapPart<'_>);
 
-    /// `out_c = sum of digits·keys_c`, or `out_c` plus it.
+    /// `out_c = sum of digits·keys_c`, or `out_c` plus it. Under a map, `out` and `keys` may be a part of a limb and `digits` are whole.
     fn key_product(
         self,
         q: Modulus,
         out: [&mut [u64]; 2],
         digits: &[&[u64]],
         keys: &[[&[u64]; 2]],
-        map: Option<&Automorphism>,
+        map: Option<MapPart<'_>>,
         accumulate: bool,
     );
 

@@ -3,7 +3,7 @@
 use super::Kernels;
 use crate::{
     Automorphism, Modulus,
-    automorphism::LANES,
+    automorphism::{LANES, MapPart},
     conversion::Target,
     modulus::{WORD, reduce_once},
     tables::NttTable,
@@ -146,8 +146,9 @@ impl Kernels for Portable {
         }
     }
 
-    fn automorphism_add(self, q: Modulus, acc: &mut [u64], a: &[u64], map: &Automorphism) {
-        for (acc, (start, shuffle)) in acc.chunks_exact_mut(LANES).zip(map.groups()) {
+    fn automorphism_add(self, q: Modulus, acc: &mut [u64], a: &[u64], map: MapPart<'_>) {
+        for (acc, &source) in acc.chunks_exact_mut(LANES).zip(map.sources()) {
+            let (start, shuffle) = map.group(source);
             for (acc, &lane) in acc.iter_mut().zip(shuffle) {
                 *acc = q.add(*acc, a[start + lane as usize]);
             }
@@ -160,7 +161,7 @@ impl Kernels for Portable {
         out: [&mut [u64]; 2],
         digits: &[&[u64]],
         keys: &[[&[u64]; 2]],
-        map: Option<&Automorphism>,
+        map: Option<MapPart<'_>>,
         accumulate: bool,
     ) {
         let [out0, out1] = out;

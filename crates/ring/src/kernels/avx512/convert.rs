@@ -1,7 +1,11 @@
 //! Sums of products, reduced once: base conversion and key products.
 
 use super::lanes::*;
-use crate::{Automorphism, Modulus, automorphism::LANES, conversion::Target};
+use crate::{
+    Modulus,
+    automorphism::{LANES, MapPart},
+    conversion::Target,
+};
 use std::arch::x86_64::{_mm512_permutexvar_epi64, _mm512_setzero_si512};
 
 #[target_feature(enable = "avx512f,avx512ifma")]
@@ -85,7 +89,7 @@ pub(super) fn key_product(
     out: [&mut [u64]; 2],
     digits: &[&[u64]],
     keys: &[[&[u64]; 2]],
-    map: Option<&Automorphism>,
+    map: Option<MapPart<'_>>,
     accumulate: bool,
 ) {
     let p = Prime::new(q);

@@ -6,7 +6,7 @@ mod ntt;
 mod pointwise;
 
 use super::{Kernels, portable::Portable};
-use crate::{Automorphism, Modulus, conversion::Target, tables::NttTable};
+use crate::{Automorphism, Modulus, automorphism::MapPart, conversion::Target, tables::NttTable};
 
 /// Exists only where the processor has AVX-512 F and IFMA.
 #[derive(Copy, Clone)]
@@ -100,7 +100,7 @@ impl Kernels for Avx512 {
         with_features!(self, pointwise::automorphism(out, a, map))
     }
 
-    fn automorphism_add(self, q: Modulus, acc: &mut [u64], a: &[u64], map: &Automorphism) {
+    fn automorphism_add(self, q: Modulus, acc: &mut [u64], a: &[u64], map: MapPart<'_>) {
         with_features!(self, pointwise::automorphism_add(q, acc, a, map))
     }
 
@@ -110,7 +110,7 @@ impl Kernels for Avx512 {
         out: [&mut [u64]; 2],
         digits: &[&[u64]],
         keys: &[[&[u64]; 2]],
-        map: Option<&Automorphism>,
+        map: Option<MapPart<'_>>,
         accumulate: bool,
     ) {
         with_features!(

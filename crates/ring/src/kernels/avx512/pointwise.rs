@@ -1,7 +1,10 @@
 //! Word by word arithmetic.
 
 use super::lanes::*;
-use crate::{Automorphism, Modulus, automorphism::LANES};
+use crate::{
+    Automorphism, Modulus,
+    automorphism::{LANES, MapPart},
+};
 use std::arch::x86_64::{
     _mm512_abs_epi64, _mm512_cmplt_epi64_mask, _mm512_mask_blend_epi64, _mm512_permutexvar_epi64,
     _mm512_setzero_si512,
@@ -121,7 +124,7 @@ pub(super) fn sub_scale(q: Modulus, out: &mut [u64], a: &[u64], factor: u64) {
 pub(super) fn automorphism(out: &mut [u64], a: &[u64], map: &Automorphism) {
     let a = groups(a);
     for (k, (out, (start, shuffle))) in groups_mut(out).iter_mut().zip(map.groups()).enumerate() {
-        if let Some(&ahead) = map.sources().get(k + AHEAD) {
+        if let Some(&ahead) = map.whole().sources().get(k + AHEAD) {
             prefetch(&a[ahead as usize / LANES]);
         }
         store(
@@ -132,9 +135,10 @@ pub(super) fn automorphism(out: &mut [u64], a: &[u64], map: &Automorphism) {
 }
 
 #[target_feature(enable = "avx512f")]
-pub(super) fn automorphism_add(q: Modulus, acc: &mut [u64], a: &[u64], map: &Automorphism) {
+pub(super) fn automorphism_add(q: Modulus, acc: &mut [u64], a: &[u64], map: MapPart<'_>) {
     let (p, a) = (Prime::new(q), groups(a));
-    for (k, (acc, (start, shuffle))) in groups_mut(acc).iter_mut().zip(map.groups()).enumerate() {
+    for (k, (acc, &source)) in groups_mut(acc).iter_mut().zip(map.sources()).enumerate() {
+        let (start, shuffle) = map.group(source);
         if let Some(&ahead) = map.sources().get(k + AHEAD) {
             prefetch(&a[ahead as usize / LANES]);
         }
