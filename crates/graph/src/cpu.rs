@@ -1,5 +1,6 @@
 //! The machine of ciphertexts: semantic operations on encrypted values, with public material only.
 
+mod recent;
 mod weights;
 
 use std::collections::{BTreeSet, HashMap};
@@ -15,6 +16,7 @@ use taciturn_ckks::{
     KeyRequest, Parameters, Plaintext, Scale,
 };
 
+use self::recent::Recent;
 use crate::machine::{is_unit_interval, polynomial_depth};
 use crate::{CostTable, Diagonals, Graph, Level, Machine, Plain, PlainId, Plan, RunError};
 
@@ -56,6 +58,9 @@ pub fn bootstrap_input_levels(log_slots: u32) -> u32 {
     slots_to_coeffs_levels(log_slots) as u32
 }
 
+/// Bytes of encoded masks and shifts that a machine keeps: more than a step of GPT-2 small uses, a few percent of its keys.
+pub const KEPT_MASKS: usize = 256 << 20;
+
 /// Computes on ciphertexts. Encoded weights and bootstrap tables are kept between steps.
 pub struct CpuMachine {
     params: Parameters,
@@ -63,6 +68,7 @@ pub struct CpuMachine {
     evaluator: Evaluator,
     transforms: HashMap<(PlainId, usize), Arc<LinearTransform>>,
     weights: HashMap<(PlainId, usize), IntegerPlaintext>,
+    masks: Recent,
     bootstrappers: HashMap<(u32, u64), Arc<Bootstrapper>>,
     bootstraps: usize,
 }
@@ -77,6 +83,7 @@ impl CpuMachine {
             evaluator,
             transforms: HashMap::new(),
             weights: HashMap::new(),
+            masks: Recent::new(KEPT_MASKS),
             bootstrappers: HashMap::new(),
             bootstraps: 0,
         }
@@ -269,7 +276,8 @@ impl Machine for CpuMachine {
             let constant = Complex64::new(plain.values()[0], 0.0);
             self.evaluator.add_constant_assign(&mut out, constant)?;
         } else {
-            let encoded = self.encode(plain, a.scale, a.basis())?;
+            let integers = self.mask(plain, a.scale)?;
+            let encoded = self.encoder.to_plaintext(&integers, a.basis());
             self.evaluator.add_plain_assign(&mut out, &encoded)?;
         }
         Ok(Arc::new(out))
@@ -303,10 +311,16 @@ impl Machine for CpuMachine {
     }
 
     fn dot_plain(&mut self, pairs: &[(&Self::Value, Plain)]) -> Result<Self::Value, CkksError> {
+        let masks = pairs
+            .iter()
+            .map(|(a, plain)| self.mask(plain, a.scale))
+            .collect::<Result<Vec<_>, _>>()?;
+        let encoder = &self.encoder;
         self.sum_of_products(
             pairs
                 .iter()
-                .map(|(a, plain)| Ok((*a, self.encode(plain, a.scale, a.basis())?))),
+                .zip(&masks)
+                .map(|((a, _), integers)| (*a, encoder.to_plaintext(integers, a.basis()))),
         )
     }
 
@@ -317,7 +331,7 @@ impl Machine for CpuMachine {
         self.keep_weights(pairs.iter().map(|(_, plain)| plain), level)?;
         self.sum_of_products(pairs.iter().map(|(a, plain)| {
             let integers = &self.weights[&(plain.id(), level.0)];
-            Ok((*a, self.encoder.to_plaintext(integers, a.basis())))
+            (*a, self.encoder.to_plaintext(integers, a.basis()))
         }))
     }
 

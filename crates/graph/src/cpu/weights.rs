@@ -1,9 +1,9 @@
-//! Sums of products with plaintexts, and the weights among these that are kept.
+//! Sums of products with plaintexts, and the weights and masks that are kept for them.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use taciturn_ckks::{Ciphertext, CkksError, Level, Plaintext};
+use taciturn_ckks::{Ciphertext, CkksError, IntegerPlaintext, Level, Plaintext, Scale};
 
 use super::{CpuMachine, complex};
 use crate::Plain;
@@ -31,14 +31,28 @@ impl CpuMachine {
         Ok(())
     }
 
+    /// A mask or shift at a scale, kept while there is room: most of them come again in every step.
+    pub(super) fn mask(
+        &mut self,
+        plain: &Plain,
+        scale: Scale,
+    ) -> Result<Arc<IntegerPlaintext>, CkksError> {
+        let key = (plain.id(), scale.0.to_bits());
+        if let Some(known) = self.masks.get(key) {
+            return Ok(known);
+        }
+        let made = Arc::new(self.encoder.encode_integers(&complex(plain), scale)?);
+        self.masks.keep(key, made.clone());
+        Ok(made)
+    }
+
     /// The sum of products with plaintexts, one level down.
     pub(super) fn sum_of_products<'a>(
         &self,
-        pairs: impl Iterator<Item = Result<(&'a Arc<Ciphertext>, Plaintext), CkksError>>,
+        pairs: impl Iterator<Item = (&'a Arc<Ciphertext>, Plaintext)>,
     ) -> Result<Arc<Ciphertext>, CkksError> {
         let mut sum: Option<Ciphertext> = None;
-        for pair in pairs {
-            let (a, plain) = pair?;
+        for (a, plain) in pairs {
             let product = self.evaluator.mul_plain(a, &plain)?;
             match &mut sum {
                 None => sum = Some(product),
