@@ -21,7 +21,7 @@ pub struct LevelCost {
     pub rescale_ms: f64,
     /// Sum of two values.
     pub add_ms: f64,
-    /// Encoding of one plaintext of weights; 0 where they are kept encoded.
+    /// Transform of one plaintext, kept as integers, to the limbs at hand; 0 where plaintexts are kept transformed.
     pub encode_ms: f64,
 }
 

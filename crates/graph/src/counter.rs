@@ -128,6 +128,11 @@ impl<'t> Counter<'t> {
             count as f64 * cost.plain_product_ms + rescales as f64 * cost.rescale_ms;
     }
 
+    /// Plaintexts are kept as integers; every use transforms them to the limbs at hand.
+    fn count_encodings(&mut self, count: usize, level: Level) {
+        self.milliseconds += count as f64 * self.table.level(level).encode_ms;
+    }
+
     fn count_additions(&mut self, count: usize, level: Level) {
         self.counts.additions += count;
         self.milliseconds += count as f64 * self.table.level(level).add_ms;
@@ -156,13 +161,17 @@ impl Machine for Counter<'_> {
         self.add(a, b)
     }
 
-    fn add_plain(&mut self, a: &Level, _plain: &Plain) -> Result<Level, SimulationError> {
+    fn add_plain(&mut self, a: &Level, plain: &Plain) -> Result<Level, SimulationError> {
+        if plain.period() > 1 {
+            self.count_encodings(1, *a);
+        }
         self.count_additions(1, *a);
         Ok(*a)
     }
 
     fn mul_plain(&mut self, a: &Level, _plain: &Plain) -> Result<Level, SimulationError> {
         let level = Self::take("plain product", *a, 1)?;
+        self.count_encodings(1, *a);
         self.count_plain_products(1, 1, *a);
         Ok(level)
     }
@@ -180,12 +189,32 @@ impl Machine for Counter<'_> {
         Ok(level)
     }
 
+    /// The sum is relinearized and rescaled once. A tensor product has twice the limb products of a product with a plaintext, and its
+    /// sums have three polynomials instead of two.
+    fn dot(&mut self, pairs: &[(&Level, &Level)]) -> Result<Level, SimulationError> {
+        let (first, further) = pairs
+            .split_first()
+            .expect("a sum of products has at least one");
+        let level = self.mul(first.0, first.1)?;
+        for (a, b) in further {
+            let from = Self::same("sum of products", **a, **b)?;
+            Self::same("sum of products", *first.0, from)?;
+        }
+        let cost = self.table.level(*first.0);
+        self.counts.products += further.len();
+        self.counts.additions += further.len();
+        self.milliseconds +=
+            further.len() as f64 * (2.0 * cost.plain_product_ms + 1.5 * cost.add_ms);
+        Ok(level)
+    }
+
     fn dot_plain(&mut self, pairs: &[(&Level, Plain)]) -> Result<Level, SimulationError> {
         let from = *pairs[0].0;
         pairs
             .iter()
             .try_for_each(|(a, _)| Self::same("sum of plain products", from, **a).map(drop))?;
         let level = Self::take("sum of plain products", from, 1)?;
+        self.count_encodings(pairs.len(), from);
         self.count_plain_products(pairs.len(), 1, from);
         self.count_additions(pairs.len() - 1, from);
         Ok(level)
@@ -193,7 +222,6 @@ impl Machine for Counter<'_> {
 
     fn dot_weights(&mut self, pairs: &[(&Level, Plain)]) -> Result<Level, SimulationError> {
         self.counts.weights += pairs.len();
-        self.milliseconds += pairs.len() as f64 * self.table.level(*pairs[0].0).encode_ms;
         self.dot_plain(pairs)
     }
 
@@ -222,7 +250,7 @@ impl Machine for Counter<'_> {
             .or_insert_with(|| diagonals.clone());
         let count = diagonals.count();
         self.counts.weights += count;
-        self.milliseconds += count as f64 * self.table.level(*a).encode_ms;
+        self.count_encodings(count, *a);
         self.count_plain_products(count, 1, *a);
         self.count_additions(count - 1, *a);
         Ok(level)
