@@ -12,7 +12,9 @@
 //! # Ok::<(), taciturn_approx::ApproxError>(())
 //! ```
 
+mod approximation;
 mod calibration;
+mod catalogue;
 mod chebyshev;
 mod composite;
 mod cost;
@@ -31,7 +33,9 @@ mod special;
 mod taylor;
 mod through_zero;
 
+pub use approximation::{Approximation, LEAST_DIFFERENCE};
 pub use calibration::{CALIBRATION_VERSION, Calibration, CalibrationError, SiteRange};
+pub use catalogue::{Entry, Target, catalogue, grid};
 pub use chebyshev::Chebyshev;
 pub use composite::Composite;
 pub use cost::DEGREES;

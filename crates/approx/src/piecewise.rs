@@ -33,6 +33,8 @@ pub struct PiecewiseGelu {
     pub radius: f64,
     /// Tells which side of a border an argument is on, from their difference divided by [`reach`](Self::reach).
     pub sign: Sign,
+    /// `F_0` and `F_1` on the interval, in the Chebyshev basis. Far from their pieces they are large; the signs there have to be as exact.
+    pub pieces: [Chebyshev; 2],
 }
 
 impl PiecewiseGelu {
@@ -46,9 +48,14 @@ impl PiecewiseGelu {
                 high: radius,
             });
         }
+        let piece = |coefficients: &[f64]| {
+            let value = |x: f64| coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c);
+            interpolate(value, -radius, radius, coefficients.len() - 1)
+        };
         Ok(Self {
             radius,
             sign: Sign::TWICE,
+            pieces: [piece(&F0)?, piece(&F1)?],
         })
     }
 
@@ -60,15 +67,6 @@ impl PiecewiseGelu {
     /// The borders.
     pub fn borders(&self) -> [f64; 3] {
         BORDERS
-    }
-
-    /// `F_0` and `F_1` on the interval, in the Chebyshev basis. Far from their pieces they are large; the signs there have to be as exact.
-    pub fn pieces(&self) -> Result<[Chebyshev; 2], ApproxError> {
-        let piece = |coefficients: &[f64]| {
-            let value = |x: f64| coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c);
-            interpolate(value, -self.radius, self.radius, coefficients.len() - 1)
-        };
-        Ok([piece(&F0)?, piece(&F1)?])
     }
 
     /// The approximation at `x`: with `b_i` one above border `i` and zero below, `b_0 F_0 + b_1 (F_1 - F_0) + b_2 (x - F_1)`.
@@ -88,9 +86,7 @@ impl PiecewiseGelu {
 
     /// Ciphertext products: three signs, the two pieces, and three products of both.
     pub fn products(&self) -> u32 {
-        let pieces: u32 = self
-            .pieces()
-            .map_or(0, |pieces| pieces.iter().map(Chebyshev::products).sum());
+        let pieces: u32 = self.pieces.iter().map(Chebyshev::products).sum();
         3 * self.sign.products() + pieces + 3
     }
 

@@ -50,6 +50,8 @@ pub enum Bench {
     Bootstrap(BootstrapArgs),
     /// Products of a vector with a square matrix, in every layout.
     Product(ProductArgs),
+    /// Approximations of the models' functions: error, depth, predicted time.
+    Approximation(ApproximationArgs),
 }
 
 /// Which model.
@@ -301,6 +303,24 @@ pub struct ProductArgs {
     /// Counted runs of each, after one that encodes its weights.
     #[arg(long, value_name = "N", default_value = "3", value_parser = positive)]
     pub runs: NonZeroUsize,
+    /// Print one JSON object and nothing else on stdout.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `taciturn bench approximation`.
+#[derive(Group)]
+pub struct ApproximationArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub params: ParamsArgs,
+    /// Site of the model, as layer0.exponents: its function on its calibrated interval; by default all functions on intervals of the literature.
+    #[arg(long, value_name = "NAME")]
+    pub site: Option<String>,
+    /// Precision of the approximations that have a choice.
+    #[arg(long, value_name = "BITS", default_value_t = 14.0, value_parser = real)]
+    pub bits: f64,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]
     pub json: bool,

@@ -1,5 +1,6 @@
 //! `taciturn bench`: what this machine does, measured.
 
+pub mod approximation;
 pub mod bootstrap;
 pub mod primitives;
 pub mod product;

@@ -29,6 +29,7 @@
 //! Builds on `taciturn-approx` for polynomials and on `taciturn-circuits` for the machine of ciphertexts. Nothing here knows
 //! a model's file format or makes keys.
 
+mod approximations;
 mod attention;
 mod builder;
 mod check;
@@ -64,6 +65,7 @@ mod simulate;
 mod sites;
 mod weights;
 
+pub use approximations::approximate;
 pub use attention::{AttentionSpec, RopeSpec};
 pub use choice::{Choice, Levels, Refreshed};
 pub use cost::{BootstrapCost, CostTable, LevelCost};

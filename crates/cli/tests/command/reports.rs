@@ -229,6 +229,45 @@ fn products_are_counted_and_measured() {
 }
 
 #[test]
+fn approximations_are_compared() {
+    let report = json(&["bench", "approximation", "--bits", "12", "--json"]);
+    let rows = report["approximations"].as_array().expect("rows");
+    assert_eq!(rows.len(), 18);
+    for row in rows {
+        assert!(row["name"].is_string() && row["source"].is_string());
+        positive(
+            row,
+            &[
+                "worst_error_grid",
+                "worst_error_random",
+                "depth",
+                "products",
+            ],
+        );
+        let predicted = row["predicted_ms"].as_f64();
+        assert_eq!(predicted.is_some(), row["reason"].is_null(), "{row}");
+        assert!(predicted.is_none_or(|ms| ms > 0.0), "{row}");
+    }
+    let site = ["bench", "approximation", "--site", "layer1.norm2.variance"];
+    let report = json(&[&site[..], &["--json"]].concat());
+    let rows = report["approximations"].as_array().expect("rows");
+    assert_eq!(rows.len(), 4);
+    assert!(rows.iter().all(|row| row["function"] == "1/sqrt(x)"));
+    names(
+        &String::from_utf8_lossy(&taciturn(&site).stdout),
+        &["minimax-newton", "EncryptedLLM", "predicted ms"],
+    );
+    names(
+        &failure(2, &["bench", "approximation", "--site", "layer0.keys"]),
+        &["--site", "layer0.exponents", "layer0.keys"],
+    );
+    names(
+        &failure(2, &["bench", "approximation", "--bits", "nan"]),
+        &["--bits", "positive"],
+    );
+}
+
+#[test]
 fn the_doctor_says_what_will_run() {
     let report = json(&["doctor", "--json"]);
     positive(&report, &["threads"]);
