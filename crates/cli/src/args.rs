@@ -50,6 +50,8 @@ pub enum Bench {
     Bootstrap(BootstrapArgs),
     /// Products of a vector with a square matrix, in every layout.
     Product(ProductArgs),
+    /// Every operation beside this machine's limits: memory bandwidth and multiply-adds.
+    Roofline(RooflineArgs),
 }
 
 /// Which model.
@@ -301,6 +303,22 @@ pub struct ProductArgs {
     /// Counted runs of each, after one that encodes its weights.
     #[arg(long, value_name = "N", default_value = "3", value_parser = positive)]
     pub runs: NonZeroUsize,
+    /// Print one JSON object and nothing else on stdout.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `taciturn bench roofline`.
+#[derive(Group)]
+pub struct RooflineArgs {
+    #[command(flatten)]
+    pub params: ParamsArgs,
+    /// Bootstraps of every size too, which takes minutes.
+    #[arg(long)]
+    pub bootstraps: bool,
+    /// Draw the roofline to this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]
     pub json: bool,

@@ -3,4 +3,5 @@
 pub mod bootstrap;
 pub mod primitives;
 pub mod product;
+pub mod roofline;
 pub mod timing;
