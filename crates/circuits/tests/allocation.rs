@@ -113,7 +113,7 @@ fn arithmetic(client: &mut Keyholder) {
     let integers = encoder
         .encode_integers(&values, params.scale(level))
         .unwrap();
-    let mut check = |name: &str, f: &mut dyn FnMut()| {
+    let check = |name: &str, f: &mut dyn FnMut()| {
         assert_eq!(when_warm(f), 0, "large allocations of {name}");
     };
     check("a rotation", &mut || drop(ev.rotate(&ct, 1).unwrap()));

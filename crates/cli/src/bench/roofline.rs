@@ -13,6 +13,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::Serialize;
+use taciturn_ring::Ring;
 
 use self::cases::{Case, Machine};
 use self::limits::Limits;
@@ -91,7 +92,7 @@ pub fn run(args: &RooflineArgs) -> Result<()> {
     let svg = svg.transpose()?;
     let counter = Arc::new(Counter::new(params.ring())?);
     let counting = params.on_backend(counter.clone())?;
-    let bench = Bench::new(counter)?;
+    let bench = Bench::new(params.ring(), counter)?;
 
     let mut rows = Vec::new();
     let (machine, cases) = cases::primitives(&params)?;
@@ -146,12 +147,13 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(counter: Arc<Counter>) -> Result<Self> {
+    fn new(ring: &Ring, counter: Arc<Counter>) -> Result<Self> {
         let mut threads = vec![1, system::threads()];
         threads.dedup();
         let pool = |&threads: &usize| ThreadPoolBuilder::new().num_threads(threads).build();
         let pools: Vec<ThreadPool> = threads.iter().map(pool).collect::<Result<_, _>>()?;
-        let limits = pools.iter().map(|p| p.install(limits::measure)).collect();
+        let limits = pools.iter().map(|p| p.install(|| limits::measure(ring)));
+        let limits = limits.collect();
         Ok(Self {
             pools,
             limits,

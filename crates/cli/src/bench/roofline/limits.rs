@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use serde::Serialize;
+use taciturn_ring::{Form, Poly, Ring};
 
-/// Words of each of the three vectors where the size of the last cache is unknown.
+/// Bytes of the last cache where its size is unknown.
 const DEFAULT_CACHE: usize = 64 << 20;
 const RUNS: usize = 7;
 /// Rounds of the multiply-add loop.
@@ -27,13 +28,13 @@ pub struct Limits {
     pub instruction: &'static str,
 }
 
-/// Measures them on the current threads.
-pub fn measure() -> Limits {
+/// Measures them on the current threads; memory in the polynomials of a ring.
+pub fn measure(ring: &Ring) -> Limits {
     let threads = rayon::current_num_threads();
     let (instruction, multiply_adds_per_second) = multiply_adds(threads);
     Limits {
         threads,
-        bytes_per_second: triad(threads),
+        bytes_per_second: triad(ring),
         multiply_adds_per_second,
         instruction,
     }
@@ -50,21 +51,34 @@ fn best(units: f64, mut f: impl FnMut()) -> f64 {
     units / shortest
 }
 
-fn triad(threads: usize) -> f64 {
-    let words = 2 * last_cache_bytes() / size_of::<f64>();
-    let (mut a, b, c) = (vec![0.0; words], vec![1.0; words], vec![2.0; words]);
-    let chunk = words.div_ceil(threads);
+/// Over polynomials' memory, whose large pages a plain vector would not have.
+fn triad(ring: &Ring) -> f64 {
+    let basis = ring.full_basis();
+    let polys = (2 * last_cache_bytes()).div_ceil(basis.len() * ring.n() * size_of::<u64>());
+    let vector = || -> Vec<Poly> {
+        let poly = || ring.zero(basis, Form::Evaluation);
+        (0..polys).map(|_| poly()).collect()
+    };
+    let (mut a, b, c) = (vector(), vector(), vector());
+    let words = polys * basis.len() * ring.n();
     let scale = black_box(3.0);
-    best((3 * words * size_of::<f64>()) as f64, || {
-        a.par_chunks_mut(chunk)
-            .zip(b.par_chunks(chunk).zip(c.par_chunks(chunk)))
-            .for_each(|(a, (b, c))| {
-                for (a, (b, c)) in a.iter_mut().zip(b.iter().zip(c)) {
-                    *a = b + scale * c;
-                }
-            });
+    let rate = best((3 * words * size_of::<u64>()) as f64, || {
+        let operands = b.iter().zip(&c);
+        let chunks = a.iter_mut().zip(operands).flat_map(|(a, (b, c))| {
+            let operands = b.words().chunks(ring.n()).zip(c.words().chunks(ring.n()));
+            a.words_mut().chunks_mut(ring.n()).zip(operands)
+        });
+        let chunks: Vec<_> = chunks.collect();
+        chunks.into_par_iter().for_each(|(a, (b, c))| {
+            for (a, (&b, &c)) in a.iter_mut().zip(b.iter().zip(c)) {
+                *a = (f64::from_bits(b) + scale * f64::from_bits(c)).to_bits();
+            }
+        });
         black_box(&mut a);
-    })
+    });
+    drop((a, b, c));
+    taciturn_ring::trim_pool();
+    rate
 }
 
 /// Bytes of the third-level cache.
