@@ -1,9 +1,16 @@
 //! The canonical embedding: slot vectors to integer polynomials and back.
 
+use std::cell::Cell;
+
 use num_complex::Complex64;
 use taciturn_ring::{Basis, Poly};
 
 use crate::{CkksError, IntegerPlaintext, Parameters, Plaintext, Scale};
+
+thread_local! {
+    /// Where the coefficients of a subring's plaintext are spread out: all zero between uses.
+    static SPREAD: Cell<Vec<i64>> = const { Cell::new(Vec::new()) };
+}
 
 /// Encodes vectors of 1 to N/2 complex values (a power of two). A shorter vector of d values stands for its periodic repetition:
 /// slot i holds value i mod d, and the polynomial lies in the subring of X^(N/2d).
@@ -89,11 +96,23 @@ impl Encoder {
                 .ring()
                 .from_signed(&integers.coefficients, basis)
         } else {
-            let mut spread = vec![0i64; n];
-            for (i, &c) in integers.coefficients.iter().enumerate() {
-                spread[i * stride] = c;
+            // Taken out rather than borrowed: while the ring waits for other threads, this one may begin another plaintext.
+            let mut spread = SPREAD.take();
+            spread.resize(n, 0);
+            for (place, &c) in spread
+                .iter_mut()
+                .step_by(stride)
+                .zip(&integers.coefficients)
+            {
+                *place = c;
             }
-            self.params.ring().from_signed(&spread, basis)
+            let poly = self.params.ring().from_signed(&spread, basis);
+            spread
+                .iter_mut()
+                .step_by(stride)
+                .for_each(|place| *place = 0);
+            SPREAD.set(spread);
+            poly
         };
         self.params.ring().ntt(&mut poly);
         Plaintext {

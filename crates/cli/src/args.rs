@@ -52,6 +52,8 @@ pub enum Bench {
     Product(ProductArgs),
     /// Approximations of the models' functions: error, depth, predicted time.
     Approximation(ApproximationArgs),
+    /// Every operation beside this machine's limits: memory bandwidth and multiply-adds.
+    Roofline(RooflineArgs),
 }
 
 /// Which model.
@@ -321,6 +323,22 @@ pub struct ApproximationArgs {
     /// Precision of the approximations that have a choice.
     #[arg(long, value_name = "BITS", default_value_t = 14.0, value_parser = real)]
     pub bits: f64,
+    /// Print one JSON object and nothing else on stdout.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `taciturn bench roofline`.
+#[derive(Group)]
+pub struct RooflineArgs {
+    #[command(flatten)]
+    pub params: ParamsArgs,
+    /// Bootstraps of every size too, which takes minutes.
+    #[arg(long)]
+    pub bootstraps: bool,
+    /// Draw the roofline to this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]
     pub json: bool,

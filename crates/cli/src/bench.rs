@@ -4,4 +4,5 @@ pub mod approximation;
 pub mod bootstrap;
 pub mod primitives;
 pub mod product;
+pub mod roofline;
 pub mod timing;

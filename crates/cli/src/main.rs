@@ -48,5 +48,6 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Bench(Bench::Bootstrap(args)) => bench::bootstrap::run(&args),
         Command::Bench(Bench::Product(args)) => bench::product::run(&args),
         Command::Bench(Bench::Approximation(args)) => bench::approximation::run(&args),
+        Command::Bench(Bench::Roofline(args)) => bench::roofline::run(&args),
     }
 }

@@ -30,6 +30,34 @@ pub fn memory() -> Memory {
     Memory { total, available }
 }
 
+/// Which processor this is.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct Processor {
+    /// As it calls itself.
+    pub name: String,
+    /// The maker's family number, and the model within it: names are often cut short on virtual machines. Empty where unknown.
+    pub family: String,
+    pub model: String,
+    /// Cores that this process may use.
+    pub cores: usize,
+}
+
+/// This machine's processor; parts that the system does not tell are empty.
+pub fn processor() -> Processor {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |key: &str| {
+        let mut fields = text.lines().filter_map(|line| line.split_once(':'));
+        let value = fields.find(|(name, _)| name.trim() == key);
+        value.map_or_else(String::new, |(_, value)| value.trim().to_owned())
+    };
+    Processor {
+        name: field("model name"),
+        family: field("cpu family"),
+        model: field("model"),
+        cores: std::thread::available_parallelism().map_or(0, NonZeroUsize::get),
+    }
+}
+
 /// Peak resident memory of this process; 0 where the system does not tell.
 pub fn peak_rss_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

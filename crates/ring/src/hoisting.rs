@@ -42,6 +42,11 @@ pub struct Step<'a> {
 }
 
 impl Step<'_> {
+    /// Whether it is the value itself, which needs no key.
+    pub fn is_identity(&self) -> bool {
+        self.map.is_none()
+    }
+
     /// The value itself.
     pub(crate) fn identity() -> Self {
         Step {

@@ -49,6 +49,8 @@ struct LevelReport {
     level: usize,
     /// Limbs of a ciphertext there.
     limbs: usize,
+    /// Digits of a key switch there.
+    digits: usize,
     rotate_ms: f64,
     hoisted_rotate_ms: f64,
     product_rescale_ms: f64,
@@ -119,7 +121,8 @@ pub fn key_request(params: &Parameters) -> KeyRequest {
     request
 }
 
-fn add_keys(params: &Parameters, gadget: GadgetName, limbs: Basis, request: &mut KeyRequest) {
+/// Relinearization and the rotations that are timed, with one gadget on some limbs.
+pub fn add_keys(params: &Parameters, gadget: GadgetName, limbs: Basis, request: &mut KeyRequest) {
     let rotations = STEPS.map(|k| Evaluator::galois_of_rotation(params, k));
     for galois in rotations.into_iter().chain([1]) {
         request.add(KeyId { gadget, galois }, limbs);
@@ -127,7 +130,7 @@ fn add_keys(params: &Parameters, gadget: GadgetName, limbs: Basis, request: &mut
 }
 
 /// All limbs of a ciphertext.
-fn whole_basis(params: &Parameters) -> Basis {
+pub fn whole_basis(params: &Parameters) -> Basis {
     Basis::range(0..params.limb_counts().0)
 }
 
@@ -191,10 +194,17 @@ fn level_report(
     basis: Basis,
 ) -> Result<LevelReport> {
     let cost = cost(client, evaluator, scale, basis, RUNS, median)?;
-    let values = sample(client.params());
+    let params = client.params();
+    let values = sample(params);
+    let gadget = params.gadget(params.cheapest_gadget(basis));
+    let used = gadget
+        .digits
+        .iter()
+        .filter(|d| !d.intersection(basis).is_empty());
     Ok(LevelReport {
         level: basis.len() - 1,
         limbs: basis.len(),
+        digits: used.count(),
         rotate_ms: cost.rotate_ms,
         hoisted_rotate_ms: cost.hoisted_rotate_ms,
         product_rescale_ms: cost.product_rescale_ms,
@@ -231,7 +241,7 @@ fn transforms(params: &Parameters) -> Result<(f64, f64)> {
 }
 
 /// Different values in all slots.
-fn sample(params: &Parameters) -> Vec<Complex64> {
+pub fn sample(params: &Parameters) -> Vec<Complex64> {
     (0..params.slots())
         .map(|i| Complex64::new((i % 17) as f64 / 17.0, (i % 13) as f64 / 13.0))
         .collect()

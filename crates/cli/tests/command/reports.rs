@@ -152,6 +152,7 @@ fn primitives_and_bootstraps_are_measured() {
         positive(
             level,
             &[
+                "digits",
                 "rotate_ms",
                 "hoisted_rotate_ms",
                 "product_rescale_ms",
@@ -265,6 +266,51 @@ fn approximations_are_compared() {
         &failure(2, &["bench", "approximation", "--bits", "nan"]),
         &["--bits", "positive"],
     );
+}
+
+#[test]
+fn the_roofline_has_work_and_shares_of_the_limits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let picture = folder.path().join("roofline.svg");
+    let small = ["--params", "insecure-n11", "--allow-insecure"];
+    let roofline = [
+        "bench",
+        "roofline",
+        "--json",
+        "--threads",
+        "1",
+        "--svg",
+        picture.to_str().expect("a path in UTF-8"),
+    ];
+    let report = json(&[&roofline[..], &small].concat());
+    let limits = report["limits"].as_array().expect("limits");
+    assert_eq!(limits.len(), 1, "one thread is all");
+    positive(
+        &limits[0],
+        &["threads", "bytes_per_second", "multiply_adds_per_second"],
+    );
+    assert!(report["processor"]["name"].is_string());
+    let rows = report["primitives"].as_array().expect("primitives");
+    for row in rows {
+        positive(row, &["limbs", "multiply_adds", "bytes"]);
+        positive(
+            &row["measured"][0],
+            &["ms", "bandwidth_share", "multiply_add_share", "limit_share"],
+        );
+    }
+    // N/2 log N butterflies of three multiply-adds; words read and written, and a root for each.
+    assert_eq!(rows[0]["name"], "NTT");
+    assert_eq!(rows[0]["multiply_adds"], 3.0 * 11.0 * 1024.0);
+    assert_eq!(rows[0]["bytes"], 3.0 * 8.0 * 2048.0);
+    let picture = std::fs::read_to_string(picture).expect("the picture");
+    assert_eq!(picture.matches("<circle").count(), rows.len());
+    let unwritable = folder.path().join("absent/roofline.svg");
+    let unwritable = unwritable.to_str().expect("a path in UTF-8");
+    let message = failure(
+        1,
+        &[&["bench", "roofline", "--svg", unwritable][..], &small].concat(),
+    );
+    names(&message, &["--svg", "absent", "can be written"]);
 }
 
 #[test]
