@@ -1,7 +1,7 @@
 //! The canonical embedding: slot vectors to integer polynomials and back.
 
 use num_complex::Complex64;
-use taciturn_ring::{Basis, Poly};
+use taciturn_ring::{Basis, IntegerPoly, Poly};
 
 use crate::{CkksError, IntegerPlaintext, Parameters, Plaintext, Scale};
 
@@ -75,27 +75,16 @@ impl Encoder {
             }
         }
         Ok(IntegerPlaintext {
-            coefficients,
+            coefficients: IntegerPoly::new(coefficients),
             scale,
         })
     }
 
     /// Reduces an integer plaintext modulo a set of limbs and transforms it.
     pub fn to_plaintext(&self, integers: &IntegerPlaintext, basis: Basis) -> Plaintext {
-        let n = self.params.ring().n();
-        let stride = n / integers.coefficients.len();
-        let mut poly = if stride == 1 {
-            self.params
-                .ring()
-                .from_signed(&integers.coefficients, basis)
-        } else {
-            let mut spread = vec![0i64; n];
-            for (i, &c) in integers.coefficients.iter().enumerate() {
-                spread[i * stride] = c;
-            }
-            self.params.ring().from_signed(&spread, basis)
-        };
-        self.params.ring().ntt(&mut poly);
+        let ring = self.params.ring();
+        let mut poly = ring.from_integers(&integers.coefficients, basis);
+        ring.ntt(&mut poly);
         Plaintext {
             poly,
             scale: integers.scale,
@@ -124,7 +113,7 @@ impl Encoder {
             })
             .collect();
         // The buffer goes back to a pool that every crate draws from, and with a ciphertext a decrypted value gives the secret away.
-        poly.words_mut().fill(0);
+        poly.wipe();
         self.coefficients_to_slots(&mut w);
         Ok(w)
     }

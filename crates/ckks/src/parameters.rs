@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use taciturn_ring::{Basis, Ring, primes_near};
+use taciturn_ring::{Backend, Basis, Ring, primes_near};
 
 use crate::{
     CkksError, Gadget, GadgetName, Level, Scale, SecretDistribution, SecurityEstimate, bound_bits,
@@ -132,6 +132,19 @@ impl Parameters {
             ring,
             level_scales,
             gadgets,
+        })))
+    }
+
+    /// The same set, computing with a backend from elsewhere. Keys and ciphertexts of one serve the other.
+    pub fn on_backend(&self, backend: Arc<dyn Backend>) -> Result<Self, CkksError> {
+        let inner = &self.0;
+        let primes: Vec<u64> = inner.ring.moduli().iter().map(|q| q.value()).collect();
+        Ok(Self(Arc::new(Inner {
+            name: inner.name.clone(),
+            literal: inner.literal,
+            ring: Ring::from_backend(inner.literal.log_n, &primes, backend)?,
+            level_scales: inner.level_scales.clone(),
+            gadgets: inner.gadgets.clone(),
         })))
     }
 
