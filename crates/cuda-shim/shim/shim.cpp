@@ -20,11 +20,6 @@ std::vector<Kernel>& kernels() {
     return all;
 }
 
-[[noreturn]] void fail(const char* kernel, const char* what) {
-    fprintf(stderr, "kernel %s: %s\n", kernel, what);
-    abort();
-}
-
 // A thread of a block. It lives on and takes the next block's work when it is done: a context is made once and afterwards
 // entered by longjmp, which needs no system call.
 class Fiber {
@@ -107,7 +102,7 @@ void run_block(const std::vector<uint32_t>& threads) {
             done += launch.fibers[t]->state == Fiber::Done;
         }
         if (waiting == 0) return;
-        if (done > 0) fail(launch.kernel->name, "some threads of a block left, others wait at a barrier");
+        if (done > 0) fail("some threads of a block left, others wait at a barrier");
     }
 }
 
@@ -115,6 +110,11 @@ void run_block(const std::vector<uint32_t>& threads) {
 
 Registration::Registration(const char* name, size_t params, void (*run)(const void*)) {
     kernels().push_back({name, params, run});
+}
+
+void fail(const char* what) {
+    fprintf(stderr, "kernel %s: %s\n", launch.kernel->name, what);
+    abort();
 }
 
 void barrier() { launch.current->yield(Fiber::Waiting); }

@@ -31,6 +31,9 @@ void barrier();
 // The block's dynamic shared memory.
 void* shared_memory();
 
+// Ends the program: a kernel does not what it says.
+[[noreturn]] void fail(const char* what);
+
 }  // namespace shim
 
 inline thread_local shim::Index threadIdx, blockIdx, blockDim, gridDim;
@@ -43,6 +46,8 @@ inline thread_local shim::Index threadIdx, blockIdx, blockDim, gridDim;
 #define SHARED(type, name) type* const name = static_cast<type*>(shim::shared_memory())
 #define DEVICE inline
 #define UNROLL
+#define CHECK(condition) \
+    if (!(condition)) shim::fail(#condition)
 
 inline void __syncthreads() { shim::barrier(); }
 

@@ -24,11 +24,16 @@ DEVICE uint64_t to_word(double x) {
     return (uint64_t)__double_as_longlong(__dadd_rn(x, TWO_52)) ^ TWO_52_BITS;
 }
 
+// An integer-valued double below 2^63 modulo 2^64.
+DEVICE uint64_t as_word(double x) { return (uint64_t)(int64_t)x; }
+
 // x mod q with B <= 1/2 and a rest below 2^-48, for B <= 8: the quotient is below 16, so its error is below 2^-48, and
 // x - c·q is an integer below 2^53, hence exact.
 DEVICE double reduce(double x, const Prime& m) {
     double c = __dsub_rn(__fma_rn(x, m.reciprocal, ROUNDER), ROUNDER);
-    return __fma_rn(-c, m.q, x);
+    double out = __fma_rn(-c, m.q, x);
+    CHECK(as_word(x) - as_word(c) * m.word == as_word(out) && fabs(x) <= 8 * m.q && fabs(out) <= m.q / 2 + 8);
+    return out;
 }
 
 // a·w mod q, exactly, with B <= 1/2 + |a·w/q|·2^-52, for |a·w/q| <= 2^51.
@@ -43,7 +48,9 @@ DEVICE double mul(double a, double w, const Prime& m) {
     double h = __dmul_rn(a, w);
     double c = __dsub_rn(__fma_rn(h, m.reciprocal, ROUNDER), ROUNDER);
     double l = __fma_rn(a, w, -h);
-    return __dadd_rn(__fma_rn(-c, m.q, h), l);
+    double out = __dadd_rn(__fma_rn(-c, m.q, h), l);
+    CHECK(as_word(a) * as_word(w) - as_word(c) * m.word == as_word(out) && fabs(out) <= m.q);
+    return out;
 }
 
 // From B < 1 to the canonical residue.

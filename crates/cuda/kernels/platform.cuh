@@ -1,7 +1,7 @@
 // The dialect that all kernels are written in: CUDA C++, or plain C++ where HOST_SHIM is defined.
 //
 // A kernel is declared with KERNEL(name, Params, threads[, blocks per multiprocessor]) and takes one plain struct by value. Dynamic shared memory is
-// named with SHARED. Everything else is CUDA's own: blockIdx, threadIdx, __syncthreads().
+// named with SHARED. CHECK states what a proof says, and is tested where the kernels run on the host. Everything else is CUDA's own: blockIdx, threadIdx, __syncthreads().
 #pragma once
 
 #include <stdint.h>
@@ -14,4 +14,5 @@
 #define SHARED(type, name) extern __shared__ type name[]
 #define DEVICE __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
+#define CHECK(condition)
 #endif
