@@ -264,6 +264,7 @@ fn level_report(
     }
     let cost = cost(client, evaluator, scale, basis, RUNS, median)?;
     let values = sample(client.params());
+    let encoder = Encoder::new(evaluator.params());
     Ok(LevelReport {
         level: basis.len() - 1,
         limbs: basis.len(),
@@ -272,7 +273,7 @@ fn level_report(
         product_rescale_ms: cost.product_rescale_ms,
         plain_product_ms: cost.plain_product_ms,
         encode_ms: median(&sorted_ms(5, || {
-            let encoded = Encoder::new(evaluator.params()).encode(&values, scale, basis);
+            let encoded = encoder.encode(&values, scale, basis);
             evaluator.params().ring().synchronize();
             encoded.map(drop)
         })?),
