@@ -275,9 +275,7 @@ impl Bootstrapper {
         let to_dense = ev.keys().get(id(GadgetName::Decapsulate), raised)?;
         let special = self.params.gadget(GadgetName::Decapsulate).special;
         let lift = |poly: &taciturn_ring::Poly, to: Basis| {
-            let mut coefficients = poly.clone();
-            ring.intt(&mut coefficients);
-            let mut lifted = ring.raise(&coefficients, to);
+            let mut lifted = ring.raise(&ring.intt_new(poly), to);
             ring.ntt(&mut lifted);
             lifted
         };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use taciturn_ckks::{Ciphertext, CkksError, Encoder, Evaluator, Extended, IntegerPlaintext, Scale};
-use taciturn_ring::{Basis, Form, Poly, Ring, SparsePoly, Terms, Weight};
+use taciturn_ring::{Basis, Form, Poly, SparsePoly, Terms, Weight};
 
 use crate::Diagonals;
 
@@ -94,7 +94,7 @@ impl LinearTransform {
             let integers = encoder.encode_integers(&turned, scale)?;
             steps.push((giant, baby, integers));
         }
-        if stride < Ring::MIN_STRIDE {
+        if stride < ring.min_stride() {
             return Ok(Self::from_steps(steps, scale));
         }
         let compressed = steps.into_iter().map(|(giant, baby, integers)| {

@@ -1,6 +1,6 @@
 //! Plaintexts and ciphertexts.
 
-use taciturn_ring::{Basis, Poly};
+use taciturn_ring::{Basis, IntegerPoly, Poly};
 
 use crate::Scale;
 
@@ -18,7 +18,7 @@ pub struct Plaintext {
 #[derive(Clone, Debug)]
 pub struct IntegerPlaintext {
     /// Coefficients at the multiples of the stride N / (2 * slots), real parts first: 2 * slots of them.
-    pub coefficients: Vec<i64>,
+    pub coefficients: IntegerPoly,
     /// The factor between slot values and the polynomial's embedding.
     pub scale: Scale,
 }

@@ -1,16 +1,9 @@
 //! The canonical embedding: slot vectors to integer polynomials and back.
 
-use std::cell::Cell;
-
 use num_complex::Complex64;
-use taciturn_ring::{Basis, Poly};
+use taciturn_ring::{Basis, IntegerPoly, Poly};
 
 use crate::{CkksError, IntegerPlaintext, Parameters, Plaintext, Scale};
-
-thread_local! {
-    /// Where the coefficients of a subring's plaintext are spread out: all zero between uses.
-    static SPREAD: Cell<Vec<i64>> = const { Cell::new(Vec::new()) };
-}
 
 /// Encodes vectors of 1 to N/2 complex values (a power of two). A shorter vector of d values stands for its periodic repetition:
 /// slot i holds value i mod d, and the polynomial lies in the subring of X^(N/2d).
@@ -82,39 +75,16 @@ impl Encoder {
             }
         }
         Ok(IntegerPlaintext {
-            coefficients,
+            coefficients: IntegerPoly::new(coefficients),
             scale,
         })
     }
 
     /// Reduces an integer plaintext modulo a set of limbs and transforms it.
     pub fn to_plaintext(&self, integers: &IntegerPlaintext, basis: Basis) -> Plaintext {
-        let n = self.params.ring().n();
-        let stride = n / integers.coefficients.len();
-        let mut poly = if stride == 1 {
-            self.params
-                .ring()
-                .from_signed(&integers.coefficients, basis)
-        } else {
-            // Taken out rather than borrowed: while the ring waits for other threads, this one may begin another plaintext.
-            let mut spread = SPREAD.take();
-            spread.resize(n, 0);
-            for (place, &c) in spread
-                .iter_mut()
-                .step_by(stride)
-                .zip(&integers.coefficients)
-            {
-                *place = c;
-            }
-            let poly = self.params.ring().from_signed(&spread, basis);
-            spread
-                .iter_mut()
-                .step_by(stride)
-                .for_each(|place| *place = 0);
-            SPREAD.set(spread);
-            poly
-        };
-        self.params.ring().ntt(&mut poly);
+        let ring = self.params.ring();
+        let mut poly = ring.from_integers(&integers.coefficients, basis);
+        ring.ntt(&mut poly);
         Plaintext {
             poly,
             scale: integers.scale,
@@ -143,7 +113,7 @@ impl Encoder {
             })
             .collect();
         // The buffer goes back to a pool that every crate draws from, and with a ciphertext a decrypted value gives the secret away.
-        poly.words_mut().fill(0);
+        poly.wipe();
         self.coefficients_to_slots(&mut w);
         Ok(w)
     }

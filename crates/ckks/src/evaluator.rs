@@ -255,11 +255,8 @@ impl Evaluator {
     /// Divides by the highest limb's prime, and the scale with it.
     pub fn rescale(&self, a: &Ciphertext) -> Result<Ciphertext, CkksError> {
         let top = self.droppable(a.basis())?;
-        let polys = a
-            .polys
-            .iter()
-            .map(|p| self.params.ring().mod_down(p, Basis::single(top)))
-            .collect();
+        let ring = self.params.ring();
+        let polys = ring.mod_down_all(&a.polys, Basis::single(top));
         Ok(Ciphertext {
             polys,
             scale: Scale(a.scale.0 / self.params.prime(top) as f64),

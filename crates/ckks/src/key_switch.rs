@@ -1,6 +1,5 @@
 //! Hybrid key switching: decomposition, inner product with a key, division by the special modulus.
 
-use rayon::prelude::*;
 use taciturn_ring::{Basis, Hoisted, Poly, Rotation, Terms};
 
 use crate::{
@@ -41,14 +40,9 @@ impl Evaluator {
         let g = self.params().gadget(gadget);
         let basis = poly.basis();
         let target = basis.union(g.special);
-        let mut coefficients = poly.clone();
-        ring.intt(&mut coefficients);
-        // All digits at once: limbs of one keep threads busy while another's run out.
-        let digits: Vec<Poly> = used_digits(g, basis)
-            .collect::<Vec<_>>()
-            .into_par_iter()
-            .map(|digit| ring.extend_digit(&coefficients, poly, digit, target))
-            .collect();
+        let coefficients = ring.intt_new(poly);
+        let digits: Vec<Basis> = used_digits(g, basis).collect();
+        let digits = ring.extend_digits(&coefficients, poly, &digits, target);
         Decomposed {
             digits,
             basis,
@@ -240,10 +234,8 @@ impl Evaluator {
 
     fn mod_down_dropping(&self, value: &Extended, drop: Basis) -> Ciphertext {
         let ring = self.params().ring();
-        let [a, b] = &value.polys;
-        let (a, b) = rayon::join(|| ring.mod_down(a, drop), || ring.mod_down(b, drop));
         Ciphertext {
-            polys: vec![a, b],
+            polys: ring.mod_down_all(&value.polys, drop),
             scale: value.scale,
         }
     }

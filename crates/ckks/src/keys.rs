@@ -172,16 +172,13 @@ impl EvaluationKey {
     pub fn stored_bytes(&self) -> usize {
         self.digits
             .iter()
-            .map(|(b, _)| b.words().len() * 8 + SEED_BYTES)
+            .map(|(b, _)| b.bytes() + SEED_BYTES)
             .sum()
     }
 
     /// Bytes in memory.
     pub fn resident_bytes(&self) -> usize {
-        self.digits
-            .iter()
-            .map(|(b, a)| (b.words().len() + a.words().len()) * 8)
-            .sum()
+        self.digits.iter().map(|(b, a)| b.bytes() + a.bytes()).sum()
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
+use crate::device::Choice;
 use crate::number::{positive, real, whole};
 use crate::size;
 use crate::strategy::Strategy;
@@ -44,6 +45,8 @@ pub enum Command {
 /// The measurements.
 #[derive(Subcommand)]
 pub enum Bench {
+    /// The ring's operations by themselves, against the memory's bandwidth.
+    Kernels(KernelsArgs),
     /// Transforms, products and rotations by level.
     Primitives(PrimitivesArgs),
     /// One bootstrap: time, precision, keys.
@@ -90,6 +93,8 @@ pub struct GenerateArgs {
     pub model: ModelArgs,
     #[command(flatten)]
     pub params: ParamsArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     #[command(flatten)]
     pub memory: MemoryArgs,
     /// Text to continue.
@@ -179,6 +184,8 @@ pub struct EvalArgs {
     #[command(flatten)]
     pub params: ParamsArgs,
     #[command(flatten)]
+    pub device: DeviceArgs,
+    #[command(flatten)]
     pub memory: MemoryArgs,
     /// Text whose tokens are predicted, each from those before it.
     #[arg(long, value_name = "FILE")]
@@ -251,11 +258,33 @@ pub struct DoctorArgs {
     pub json: bool,
 }
 
+/// What computes.
+#[derive(Group)]
+pub struct DeviceArgs {
+    /// Where to compute on ciphertexts: cpu, cuda, cuda:N for GPU number N, or auto for a GPU if there is one. Results are the same.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub device: Choice,
+}
+
+/// `taciturn bench kernels`.
+#[derive(Group)]
+pub struct KernelsArgs {
+    #[command(flatten)]
+    pub params: ParamsArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Print one JSON object and nothing else on stdout.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `taciturn bench primitives`.
 #[derive(Group)]
 pub struct PrimitivesArgs {
     #[command(flatten)]
     pub params: ParamsArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]
     pub json: bool,
@@ -266,6 +295,8 @@ pub struct PrimitivesArgs {
 pub struct BootstrapArgs {
     #[command(flatten)]
     pub params: ParamsArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// log2 of the distinct slots; by default all of them.
     #[arg(long, value_name = "LOG2", value_parser = whole::<u32>)]
     pub slots: Option<u32>,

@@ -9,6 +9,7 @@ use taciturn_ckks::{Parameters, named, names};
 use crate::args::{DoctorArgs, ModelArgs};
 use crate::checkpoint::Loaded;
 use crate::costs::Costs;
+use crate::device::{self, GpuReport};
 use crate::setup::Setup;
 use crate::system::{self, Memory};
 
@@ -23,7 +24,12 @@ struct Report {
     /// Backend of the ring that this processor runs.
     backend: &'static str,
     threads: usize,
+    /// Whether a GPU can be used.
     gpu: bool,
+    gpus: Vec<GpuReport>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu_error: Option<String>,
     memory_bytes: Memory,
     params: Vec<SetReport>,
 }
@@ -67,12 +73,18 @@ pub fn run(args: &DoctorArgs) -> Result<()> {
             fits: bytes.map(|bytes| bytes <= memory.available),
         });
     }
+    let (gpus, gpu_error) = match device::gpus() {
+        Ok(gpus) => (gpus, None),
+        Err(error) => (Vec::new(), Some(error)),
+    };
     let report = Report {
         version: env!("CARGO_PKG_VERSION"),
         arch: std::env::consts::ARCH,
         backend,
         threads: system::threads(),
-        gpu: false,
+        gpu: !gpus.is_empty(),
+        gpus,
+        gpu_error,
         memory_bytes: memory,
         params: sets,
     };
@@ -95,7 +107,22 @@ fn text(report: &Report) -> String {
     let _ = writeln!(out, "taciturn {} on {}", report.version, report.arch);
     let _ = writeln!(out, "arithmetic   {}", report.backend);
     let _ = writeln!(out, "threads      {}", report.threads);
-    let _ = writeln!(out, "GPU          not used by this version");
+    for gpu in &report.gpus {
+        let _ = writeln!(
+            out,
+            "GPU          {}, compute capability {}, {}; use it with --device cuda",
+            gpu.name,
+            gpu.capability,
+            system::gigabytes(gpu.memory_bytes)
+        );
+    }
+    if report.gpus.is_empty() {
+        let reason = report
+            .gpu_error
+            .as_deref()
+            .unwrap_or("the driver sees none");
+        let _ = writeln!(out, "GPU          none: {reason}");
+    }
     let _ = writeln!(
         out,
         "memory       {} available of {}",

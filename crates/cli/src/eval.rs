@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use serde::Serialize;
+use taciturn_ckks::Parameters;
 use taciturn_graph::{Logical, NoiseLevels};
 use taciturn_models::{StepModel, log_sum_exp};
 
 use crate::args::{EvalArgs, Mode};
 use crate::checkpoint::Loaded;
 use crate::costs::Costs;
+use crate::device;
 use crate::distribution::{distance, top};
 use crate::exchange::Exchange;
 use crate::failure::usage;
@@ -77,6 +79,10 @@ pub fn run(args: &EvalArgs) -> Result<()> {
     if let (Mode::Encrypted, Some(setup)) = (args.mode, &setup) {
         setup.check_memory(&args.memory)?;
     }
+    let server = match &setup {
+        Some(setup) => Some(device::place(&setup.params, args.device.device)?.0),
+        None => None,
+    };
     let mut totals = Totals::default();
     let bar = progress::bar(positions, "predicting");
     let pairs: Vec<(u32, u32)> = tokens
@@ -86,7 +92,7 @@ pub fn run(args: &EvalArgs) -> Result<()> {
         .collect();
     for window in pairs[..positions].chunks(longest) {
         let mut clear = Reference::new(&loaded)?;
-        let mut other = Predictor::new(args.mode, setup.as_ref())?;
+        let mut other = Predictor::new(args.mode, setup.as_ref().zip(server.as_ref()))?;
         for &(token, next) in window {
             let reference = clear.step(token)?;
             let logits = match &mut other {
@@ -125,14 +131,14 @@ enum Predictor<'a> {
 }
 
 impl<'a> Predictor<'a> {
-    fn new(mode: Mode, setup: Option<&'a Setup>) -> Result<Self> {
+    fn new(mode: Mode, setup: Option<(&'a Setup, &Parameters)>) -> Result<Self> {
         match (mode, setup) {
-            (Mode::Simulated, Some(setup)) => {
+            (Mode::Simulated, Some((setup, _))) => {
                 Ok(Predictor::Simulated(Box::new(Simulated::new(setup))))
             }
-            (Mode::Encrypted, Some(setup)) => {
-                Ok(Predictor::Encrypted(Box::new(Exchange::begin(setup)?)))
-            }
+            (Mode::Encrypted, Some((setup, server))) => Ok(Predictor::Encrypted(Box::new(
+                Exchange::begin(setup, server)?,
+            ))),
             _ => Ok(Predictor::Clear),
         }
     }

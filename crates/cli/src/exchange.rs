@@ -49,8 +49,8 @@ pub struct Stepped {
 }
 
 impl Exchange {
-    /// Makes keys and begins a session with them.
-    pub fn begin(setup: &Setup) -> Result<Self> {
+    /// Makes keys and begins a session with them. `server` are the setup's parameters where the server computes.
+    pub fn begin(setup: &Setup, server: &Parameters) -> Result<Self> {
         let mut client = Client::new(&setup.params)?;
         let bar = progress::bar(setup.keys.len(), "making keys");
         let start = Instant::now();
@@ -64,7 +64,7 @@ impl Exchange {
         let session = Session::new(
             setup.model.clone(),
             setup.plan.clone(),
-            &setup.params,
+            server,
             keys,
             |done, total| {
                 bar.set_length(total as u64);

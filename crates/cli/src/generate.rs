@@ -11,6 +11,7 @@ use taciturn_client::{ClientError, Sampler, Sampling};
 use crate::args::GenerateArgs;
 use crate::checkpoint::Loaded;
 use crate::costs::Costs;
+use crate::device;
 use crate::distribution::{distance, margin};
 use crate::exchange::Exchange;
 use crate::failure::usage;
@@ -36,6 +37,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     })
     .map_err(of_flag)?;
     let params = parameters(&args.params)?;
+    let (server, gpu) = device::place(&params, args.device.device)?;
     let loaded = Loaded::new(&args.model)?;
     let new_tokens = args.max_new_tokens.get();
     let prompt = prompt::tokens(&loaded, &args.prompt, new_tokens)?;
@@ -45,7 +47,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         None => Setup::new(&loaded, &params, costs, context)?,
     };
     setup.check_memory(&args.memory)?;
-    let exchange = Exchange::begin(&setup)?;
+    let exchange = Exchange::begin(&setup, &server)?;
     let made = exchange.made;
     let setup_seconds = start.elapsed().as_secs_f64();
     let mut generation = Generation {
@@ -64,7 +66,8 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     let text = generation.text.finish()?;
     let report = Report {
         params: ParamsReport::new(&params),
-        backend: params.ring().backend_name(),
+        backend: server.ring().backend_name(),
+        gpu,
         threads: system::threads(),
         seed,
         costs: setup.costs.origin,

@@ -5,6 +5,7 @@ mod bench;
 mod calibrate;
 mod checkpoint;
 mod costs;
+mod device;
 mod distribution;
 mod doctor;
 mod eval;
@@ -44,6 +45,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::RandomModel(args) => random_model::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Bench(Bench::Kernels(args)) => bench::kernels::run(&args),
         Command::Bench(Bench::Primitives(args)) => bench::primitives::run(&args),
         Command::Bench(Bench::Bootstrap(args)) => bench::bootstrap::run(&args),
         Command::Bench(Bench::Product(args)) => bench::product::run(&args),

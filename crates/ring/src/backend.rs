@@ -1,9 +1,21 @@
 //! What a backend must do.
 
+use std::cell::Cell;
+
 use crate::{
-    Automorphism, BaseConversion, Poly, Tables,
+    Automorphism, BaseConversion, DeviceMemory, IntegerPoly, Poly, Tables,
     hoisting::{Hoisted, Step, Terms},
 };
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// The most products that one call of a key product adds up.
+pub const MAX_DIGITS: usize = 16;
+
+thread_local! {
+    /// Where the coefficients of a subring's polynomial are spread out.
+    static SPREAD: Cell<Vec<i64>> = const { Cell::new(Vec::new()) };
+}
 
 /// Which backend a ring computes with.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -30,14 +42,67 @@ pub trait Backend: Send + Sync {
     /// For people and reports.
     fn name(&self) -> &'static str;
 
+    /// Memory for the `words` words of a result, which may hold old data; none where results lie in host memory.
+    fn allocate(&self, words: usize) -> Option<Box<dyn DeviceMemory>> {
+        let _ = words;
+        None
+    }
+
+    /// Writes zeros.
+    fn clear(&self, out: &mut Poly) {
+        out.words_mut().fill(0);
+    }
+
+    /// Copies limbs by the superset rule.
+    fn copy_limbs(&self, tables: &Tables, out: &mut Poly, a: &Poly) {
+        let _ = tables;
+        for i in out.basis().iter() {
+            out.limb_mut(i).copy_from_slice(a.limb(i));
+        }
+    }
+
     /// The residues of `N` integers, in coefficient form.
     fn reduce_signed(&self, tables: &Tables, out: &mut Poly, coefficients: &[i64]);
+
+    /// The residues of an integer polynomial, in coefficient form.
+    fn reduce_integers(&self, tables: &Tables, out: &mut Poly, integers: &IntegerPoly) {
+        let coefficients = integers.coefficients();
+        let stride = tables.n() / coefficients.len();
+        if stride == 1 {
+            return self.reduce_signed(tables, out, coefficients);
+        }
+        // Taken out rather than borrowed: while this operation waits for other threads, this one may begin another.
+        let mut spread = SPREAD.take();
+        spread.clear();
+        spread.resize(tables.n(), 0);
+        let places = spread.iter_mut().step_by(stride);
+        places.zip(coefficients).for_each(|(to, &from)| *to = from);
+        self.reduce_signed(tables, out, &spread);
+        SPREAD.set(spread);
+    }
+
+    /// The smallest stride of sparse polynomials: kernels handle so many words at a time.
+    fn min_stride(&self) -> usize {
+        8
+    }
+
+    /// Every word of index `k·stride` of each limb, on a device; none where results lie in host memory.
+    fn compress(&self, tables: &Tables, a: &Poly, stride: usize) -> Option<Box<dyn DeviceMemory>> {
+        let _ = (tables, a, stride);
+        None
+    }
 
     /// Coefficient to evaluation form, in the order of [`exponent`](crate::exponent).
     fn ntt(&self, tables: &Tables, a: &mut Poly);
 
     /// Evaluation to coefficient form.
     fn intt(&self, tables: &Tables, a: &mut Poly);
+
+    /// Evaluation to coefficient form, by the superset rule.
+    fn intt_into(&self, tables: &Tables, out: &mut Poly, a: &Poly) {
+        self.copy_limbs(tables, out, a);
+        self.intt(tables, out);
+    }
 
     /// `a + b` by the superset rule.
     fn add(&self, tables: &Tables, a: &mut Poly, b: &Poly);
@@ -89,6 +154,23 @@ pub trait Backend: Send + Sync {
         conversion: &BaseConversion,
     );
 
+    /// [`extend_digit`](Self::extend_digit) for several digits of one polynomial.
+    fn extend_digits(
+        &self,
+        tables: &Tables,
+        out: &mut [Poly],
+        coefficient: &Poly,
+        evaluation: &Poly,
+        conversions: &[Arc<BaseConversion>],
+    ) {
+        // All digits at once: limbs of one keep threads busy while another's run out.
+        out.par_iter_mut()
+            .zip(conversions)
+            .for_each(|(out, conversion)| {
+                self.extend_digit(tables, out, coefficient, evaluation, conversion);
+            });
+    }
+
     /// `out_c = sum over j of digits_j·keys_j.c`, with the digits mapped first if a map is given; added to what `out` holds
     /// where that is asked for. At most 16 digits.
     fn key_product(
@@ -124,4 +206,20 @@ pub trait Backend: Send + Sync {
     /// `(a - [a]_P)/P` on the limbs of `out`, where `P` is the product of the conversion's source and `[a]_P` the converted
     /// remainder. Both forms; `out` has that of `a`.
     fn mod_down(&self, tables: &Tables, out: &mut Poly, a: &Poly, conversion: &BaseConversion);
+
+    /// [`mod_down`](Self::mod_down) for several polynomials.
+    fn mod_down_all(
+        &self,
+        tables: &Tables,
+        out: &mut [Poly],
+        a: &[Poly],
+        conversion: &BaseConversion,
+    ) {
+        out.par_iter_mut()
+            .zip(a)
+            .for_each(|(out, a)| self.mod_down(tables, out, a, conversion));
+    }
+
+    /// Waits for everything that earlier calls began.
+    fn synchronize(&self) {}
 }

@@ -159,13 +159,6 @@ impl Buffer {
         }
     }
 
-    /// A buffer of `len` zeros.
-    pub(crate) fn zeroed(len: usize) -> Self {
-        let mut buffer = Self::stale(len);
-        buffer.fill(0);
-        buffer
-    }
-
     /// Forgets all words after the first `len`.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
@@ -235,10 +228,10 @@ mod tests {
         assert_eq!(address % HUGE_PAGE, 0);
         drop(a);
         assert!(pool_bytes() >= 8 << 20);
-        let b = Buffer::zeroed(words);
-        assert!(b.iter().all(|&w| w == 0));
+        let b = Buffer::stale(words);
+        assert_eq!(b[0], 7);
         assert_eq!(b.clone().len(), words);
-        let small = Buffer::zeroed(16);
+        let small = Buffer::stale(16);
         assert_eq!(small.as_ptr() as usize % CACHE_LINE, 0);
         drop(b);
         trim_pool();

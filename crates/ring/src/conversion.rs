@@ -1,6 +1,6 @@
 //! Constants of the centred fast base conversion.
 
-use crate::{Basis, Tables, modulus::WORD};
+use crate::{Attachment, Basis, Tables, modulus::WORD};
 
 /// From a source basis with product `Q` to every modulus `p_j` of the ring.
 ///
@@ -20,6 +20,7 @@ pub struct BaseConversion {
     /// By position in the source: `floor(2^84/q_i)`.
     weights: Vec<u64>,
     targets: Vec<Target>,
+    attachment: Attachment,
 }
 
 /// Constants for one modulus `p` of the ring, in Montgomery form.
@@ -67,12 +68,18 @@ impl BaseConversion {
             inverses,
             weights,
             targets,
+            attachment: Attachment::default(),
         }
     }
 
     /// The limbs converted from.
     pub fn source(&self) -> Basis {
         self.source
+    }
+
+    /// Where a backend keeps what it derives from this conversion.
+    pub fn attachment(&self) -> &Attachment {
+        &self.attachment
     }
 
     pub(crate) fn inverses(&self) -> &[u64] {

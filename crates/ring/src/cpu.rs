@@ -4,9 +4,9 @@ mod hoisting;
 mod rns;
 
 use crate::{
-    Automorphism, Backend, BaseConversion, Basis, Form, Poly, Tables,
+    Automorphism, Backend, BaseConversion, Basis, Form, MAX_DIGITS, Poly, Tables,
     hoisting::{Hoisted, Step, Terms},
-    kernels::{Kernels, MAX_DIGITS},
+    kernels::Kernels,
 };
 use hoisting::PART;
 use rayon::prelude::*;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::{Automorphism, Basis, Form, Poly, Ring, SparsePoly, kernels::MAX_DIGITS};
+use crate::{Automorphism, Basis, Form, IntegerPoly, MAX_DIGITS, Poly, Ring, SparsePoly};
 
 /// A key and the Galois element that it is for.
 #[derive(Clone, Copy)]
@@ -31,8 +31,8 @@ pub struct Hoisted<'a> {
 pub enum Weight<'a> {
     /// A polynomial of a subring.
     Sparse(&'a SparsePoly),
-    /// Integer coefficients of `X^0, X^k, X^2k, ...` with `k = N / count`, a power of two; transformed when used.
-    Integers(&'a [i64]),
+    /// An integer polynomial, transformed when used.
+    Integers(&'a IntegerPoly),
 }
 
 /// A rotation with its automorphism looked up; none for the value itself.
@@ -45,6 +45,16 @@ impl Step<'_> {
     /// Whether it is the value itself, which needs no key.
     pub fn is_identity(&self) -> bool {
         self.map.is_none()
+    }
+
+    /// The automorphism; none for the value itself.
+    pub fn map(&self) -> Option<&Automorphism> {
+        self.map.as_deref()
+    }
+
+    /// For each digit a pair, as in [`Ring::key_product`].
+    pub fn key(&self) -> &[(Poly, Poly)] {
+        self.key
     }
 
     /// The value itself.
@@ -77,7 +87,8 @@ impl Ring {
             let fits = match weight {
                 Weight::Sparse(weight) => target.is_subset(weight.basis()),
                 Weight::Integers(weight) => {
-                    weight.len().is_power_of_two() && weight.len() <= self.n()
+                    let count = weight.coefficients().len();
+                    count.is_power_of_two() && count <= self.n()
                 }
             };
             assert!(
@@ -90,7 +101,7 @@ impl Ring {
             "hoisted_sums: expected at least one term in each sum"
         );
         let steps: Vec<Step<'_>> = rotations.iter().map(|r| self.step(*r)).collect();
-        let stale = || Poly::stale(self.n(), target, Form::Evaluation);
+        let stale = || self.stale(target, Form::Evaluation);
         let mut outs: Vec<(Poly, Poly)> = sums.iter().map(|_| (stale(), stale())).collect();
         self.backend
             .hoisted_sums(&self.tables, &mut outs, hoisted, &steps, sums);
@@ -108,7 +119,7 @@ impl Ring {
     ) -> (Poly, Poly) {
         self.check_hoisted(hoisted, rotations.iter(), target);
         let steps: Vec<Step<'_>> = rotations.iter().map(|&r| self.step(Some(r))).collect();
-        let stale = || Poly::stale(self.n(), target, Form::Evaluation);
+        let stale = || self.stale(target, Form::Evaluation);
         let mut out = (stale(), stale());
         self.backend
             .sum_of_rotations(&self.tables, (&mut out.0, &mut out.1), hoisted, &steps);

@@ -26,6 +26,7 @@
 //! Operands of the wrong form or basis are mistakes of the calling code, never of its input, and panic; the condition is
 //! part of each function's documentation. Everything that may come from outside (degrees, primes) returns [`RingError`].
 
+mod attachment;
 mod automorphism;
 mod backend;
 mod basis;
@@ -34,6 +35,7 @@ mod conversion;
 mod cpu;
 mod error;
 mod hoisting;
+mod integers;
 mod kernels;
 mod modulus;
 mod poly;
@@ -42,17 +44,21 @@ mod ring;
 pub mod sample;
 mod sparse;
 mod tables;
+mod words;
 
+pub use attachment::Attachment;
 pub use automorphism::Automorphism;
-pub use backend::{Backend, BackendKind};
+pub use backend::{Backend, BackendKind, MAX_DIGITS};
 pub use basis::Basis;
 pub use buffer::{pool_bytes, set_pool_limit, trim_pool};
 pub use conversion::BaseConversion;
 pub use error::RingError;
 pub use hoisting::{Hoisted, Rotation, Step, Terms, Weight};
+pub use integers::IntegerPoly;
 pub use modulus::{MAX_MODULUS_BITS, MIN_MODULUS_BITS, Modulus};
 pub use poly::{Form, Poly};
 pub use primes::{is_prime, primes_near};
 pub use ring::Ring;
 pub use sparse::SparsePoly;
 pub use tables::{MAX_LOG_N, MIN_LOG_N, Tables, exponent};
+pub use words::DeviceMemory;

@@ -1,6 +1,6 @@
 //! RNS polynomials.
 
-use crate::{Basis, buffer::Buffer};
+use crate::{Basis, DeviceMemory, words::Words};
 use std::fmt;
 
 /// How a polynomial's words are to be read.
@@ -14,14 +14,15 @@ pub enum Form {
 
 /// A polynomial modulo a set of primes: one limb of `N` canonical residues per prime.
 ///
-/// Limbs lie one after the other in ascending order of their index. The memory is recycled when the polynomial is dropped
-/// and keeps its contents until then reused: overwrite secrets first.
+/// Limbs lie one after the other in ascending order of their index. They are in host memory, or in that of the device whose
+/// backend computed them; reading words on the host brings them over, once. The memory is recycled when the polynomial is dropped
+/// and keeps its contents until then reused: [`wipe`](Self::wipe) secrets first.
 #[derive(Clone)]
 pub struct Poly {
     pub(crate) basis: Basis,
     pub(crate) form: Form,
     pub(crate) n: usize,
-    pub(crate) data: Buffer,
+    pub(crate) data: Words,
 }
 
 impl Poly {
@@ -31,7 +32,7 @@ impl Poly {
             basis,
             form,
             n,
-            data: Buffer::stale(n * basis.len()),
+            data: Words::stale(n * basis.len()),
         }
     }
 
@@ -75,6 +76,36 @@ impl Poly {
     /// All limbs, ascending, `N` words each; they must stay canonical.
     pub fn words_mut(&mut self) -> &mut [u64] {
         &mut self.data
+    }
+
+    /// Bytes of all limbs, wherever they are.
+    pub fn bytes(&self) -> usize {
+        self.data.len() * size_of::<u64>()
+    }
+
+    /// Whether the words are in a device's memory only.
+    pub fn is_on_device(&self) -> bool {
+        self.data.is_away()
+    }
+
+    /// Overwrites all words with zeros, in every memory that holds them.
+    pub fn wipe(&mut self) {
+        self.data.wipe();
+    }
+
+    /// For backends: the words in device memory, brought there by `upload` if they are not there yet. Contract: one type of memory.
+    pub fn device<M: DeviceMemory>(&self, upload: impl FnOnce(&[u64]) -> M) -> &M {
+        self.data.device(upload)
+    }
+
+    /// For backends: as [`device`](Self::device), to write there.
+    pub fn device_mut<M: DeviceMemory>(&mut self, upload: impl FnOnce(&[u64]) -> M) -> &mut M {
+        self.data.device_mut(upload)
+    }
+
+    /// For backends: says how the words are to be read from now on.
+    pub fn set_form(&mut self, form: Form) {
+        self.form = form;
     }
 
     fn position(&self, i: usize) -> usize {

@@ -5,8 +5,8 @@ mod input;
 mod rns;
 
 use crate::{
-    Automorphism, Backend, BackendKind, BaseConversion, Basis, Modulus, RingError, Tables,
-    cpu::CpuBackend, kernels::portable::Portable,
+    Automorphism, Backend, BackendKind, BaseConversion, Basis, Form, Modulus, Poly, RingError,
+    Tables, cpu::CpuBackend, kernels::portable::Portable, words::Words,
 };
 use std::collections::HashMap;
 use std::fmt;
@@ -86,6 +86,11 @@ impl Ring {
         crate::exponent(self.log_n(), k)
     }
 
+    /// Waits until results are there: a backend may return before it has computed. For measurements; reading words waits by itself.
+    pub fn synchronize(&self) {
+        self.backend.synchronize();
+    }
+
     /// The backend at work.
     pub fn backend_name(&self) -> &'static str {
         self.backend.name()
@@ -96,6 +101,20 @@ impl Ring {
         let galois = galois % (2 * self.n() as u64);
         self.automorphisms
             .get_or_insert(galois, || Automorphism::new(self.log_n(), galois))
+    }
+
+    /// A polynomial whose words may hold old data, where the backend wants its results, for operations that write all of them.
+    pub(crate) fn stale(&self, basis: Basis, form: Form) -> Poly {
+        let words = self.n() * basis.len();
+        Poly {
+            basis,
+            form,
+            n: self.n(),
+            data: match self.backend.allocate(words) {
+                Some(memory) => Words::on_device(memory, words),
+                None => Words::stale(words),
+            },
+        }
     }
 
     /// The constants of the base conversion from `source`, made at first use.

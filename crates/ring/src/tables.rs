@@ -1,6 +1,6 @@
 //! Constants that every operation of a ring shares: moduli and roots of unity.
 
-use crate::{Modulus, RingError, buffer::Buffer};
+use crate::{Attachment, Modulus, RingError, buffer::Buffer};
 use rayon::prelude::*;
 
 /// The smallest ring degree is `2^MIN_LOG_N`.
@@ -40,6 +40,7 @@ pub struct Tables {
     roots: Buffer,
     /// `N^-1` and `N^-1·(-psi^(N/2))`, in Montgomery form: the factors of the last inverse stage.
     last_inverse: Vec<[u64; 2]>,
+    attachment: Attachment,
 }
 
 /// What a number-theoretic transform modulo one prime needs.
@@ -100,6 +101,7 @@ impl Tables {
             psi,
             roots,
             last_inverse,
+            attachment: Attachment::default(),
         })
     }
 
@@ -124,6 +126,11 @@ impl Tables {
     /// The primitive `2N`-th root of unity modulo prime `i`.
     pub fn psi(&self, i: usize) -> u64 {
         self.psi[i]
+    }
+
+    /// Where a backend keeps what it derives from these tables.
+    pub fn attachment(&self) -> &Attachment {
+        &self.attachment
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use taciturn_ckks::{Parameters, SecretDistribution};
 use taciturn_ring::{Basis, Poly, sample};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::Randomness;
 
@@ -60,7 +60,5 @@ impl Drop for SecretKey {
 
 /// Overwrites a polynomial that held or masked secret material before its memory is used again.
 pub fn wipe(poly: &mut Poly) {
-    for limb in poly.basis().iter() {
-        poly.limb_mut(limb).zeroize();
-    }
+    poly.wipe();
 }

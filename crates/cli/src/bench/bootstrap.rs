@@ -2,14 +2,15 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde::Serialize;
 use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
-use taciturn_ckks::{Complex64, KeyRequest, Level, Parameters};
+use taciturn_ckks::{Complex64, Encoder, Evaluator, KeyRequest, Level, Parameters};
 use taciturn_secret::Keyholder;
 
 use super::timing;
 use crate::args::BootstrapArgs;
+use crate::device::{self, GpuReport};
 use crate::failure::usage;
 use crate::setup::parameters;
 use crate::system;
@@ -32,6 +33,8 @@ struct Report {
     params: String,
     /// Backend of the ring.
     backend: &'static str,
+    /// What computed, where that was a GPU.
+    gpu: Option<GpuReport>,
     /// Threads.
     threads: usize,
     /// log2 of the distinct slots.
@@ -70,7 +73,8 @@ struct Report {
 
 /// Runs the command.
 pub fn run(args: &BootstrapArgs) -> Result<()> {
-    let params = parameters(&args.params)?;
+    let host = parameters(&args.params)?;
+    let (params, gpu) = device::place(&host, args.device.device)?;
     let log_slots = args.slots.unwrap_or(params.log_slots());
     let expected = |flag: &str, most: usize, got: usize| {
         usage(format!(
@@ -89,7 +93,9 @@ pub fn run(args: &BootstrapArgs) -> Result<()> {
         return Err(expected("--level", params.max_level().0, args.level));
     }
     let report = measure(
+        &host,
         &params,
+        gpu,
         log_slots,
         args.complex,
         Level(args.level),
@@ -99,7 +105,7 @@ pub fn run(args: &BootstrapArgs) -> Result<()> {
         return system::print_json(&report);
     }
     system::print_text(&format!(
-        "{}, {} threads of {}: 2^{} slots to level {} in {:.0} ms ({:.0} to {:.0}); \
+        "{}, {} threads of {}: 2^{} slots to level {} in {:.1} ms ({:.1} to {:.1}); \
          {:.1} bits mean, {:.1} worst; keys {}\n",
         report.params,
         report.threads,
@@ -117,25 +123,27 @@ pub fn run(args: &BootstrapArgs) -> Result<()> {
 
 /// Measures bootstraps of 2^log_slots slots to a level.
 fn measure(
+    host: &Parameters,
     params: &Parameters,
+    gpu: Option<GpuReport>,
     log_slots: u32,
     complex: bool,
     target: Level,
     runs: usize,
 ) -> Result<Report> {
-    let mut client = Keyholder::new(params)?;
-    let bootstrapper = Bootstrapper::new(
-        client.encoder(),
-        BootstrapShape {
-            log_slots,
-            bound: 1.0,
-            complex,
-        },
-    )?;
+    let mut client = Keyholder::new(host)?;
+    let encoder = Encoder::new(params);
+    let shape = BootstrapShape {
+        log_slots,
+        bound: 1.0,
+        complex,
+    };
+    let bootstrapper = Bootstrapper::new(&encoder, shape)?;
     let mut request = KeyRequest::default();
     bootstrapper.request_keys(target, &mut request);
     let start = Instant::now();
-    let ev = client.evaluator(&request)?;
+    let on_host = client.evaluator(&request)?;
+    let ev = Evaluator::new(params, on_host.keys().clone());
     let keygen_s = start.elapsed().as_secs_f64();
     let input_level = slots_to_coeffs_levels(log_slots);
     let d = 1usize << log_slots;
@@ -153,7 +161,8 @@ fn measure(
         let ct = client.encrypt(&values, Level(input_level))?.expand(params);
         let mut out = None;
         let refresh = || {
-            out = Some(bootstrapper.bootstrap(client.encoder(), &ev, &ct, target)?);
+            out = Some(bootstrapper.bootstrap(&encoder, &ev, &ct, target)?);
+            params.ring().synchronize();
             Ok::<_, anyhow::Error>(())
         };
         if times.is_empty() {
@@ -163,6 +172,15 @@ fn measure(
             refresh()?;
         }
         let out = out.expect("the bootstrap ran");
+        if gpu.is_some() && precision.is_empty() {
+            let bootstrapper = Bootstrapper::new(client.encoder(), shape)?;
+            let want = bootstrapper.bootstrap(client.encoder(), &on_host, &ct, target)?;
+            ensure!(
+                out.polys == want.polys,
+                "bootstrap: the words of {} differ from the processor's",
+                params.ring().backend_name()
+            );
+        }
         output_level = params.level_of(out.basis()).unwrap_or(target);
         let have = client.decrypt(&out, d)?;
         let errors: Vec<f64> = have
@@ -181,6 +199,7 @@ fn measure(
     Ok(Report {
         params: params.name().into(),
         backend: params.ring().backend_name(),
+        gpu,
         threads: system::threads(),
         log_slots,
         complex,

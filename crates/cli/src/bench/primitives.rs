@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use taciturn_ckks::{
-    CkksError, Complex64, Evaluator, GadgetName, KeyId, KeyRequest, Level, Parameters, Scale,
+    Ciphertext, CkksError, Complex64, Encoder, Evaluator, GadgetName, KeyId, KeyRequest, Level,
+    Parameters, Scale,
 };
 use taciturn_graph::LevelCost;
 use taciturn_ring::Basis;
@@ -13,6 +14,7 @@ use taciturn_secret::Keyholder;
 
 use super::timing::{median, sorted_ms};
 use crate::args::PrimitivesArgs;
+use crate::device::{self, GpuReport};
 use crate::setup::parameters;
 use crate::system;
 
@@ -28,6 +30,7 @@ struct Report {
     library: String,
     params: String,
     backend: &'static str,
+    gpu: Option<GpuReport>,
     threads: usize,
     limbs_q: usize,
     limbs_p: usize,
@@ -38,6 +41,10 @@ struct Report {
     ntt_ms: f64,
     /// One limb.
     intt_ms: f64,
+    /// Limbs that are transformed in one call for the next two.
+    ntt_limbs: usize,
+    ntt_all_ms: f64,
+    intt_all_ms: f64,
     levels: Vec<LevelReport>,
     peak_rss_bytes: u64,
 }
@@ -61,28 +68,45 @@ struct LevelReport {
 
 /// Runs the command.
 pub fn run(args: &PrimitivesArgs) -> Result<()> {
-    let params = parameters(&args.params)?;
-    let mut client = Keyholder::new(&params)?;
+    let host = parameters(&args.params)?;
+    let (params, gpu) = device::place(&host, args.device.device)?;
+    let mut client = Keyholder::new(&host)?;
     let mut request = key_request(&params);
     let whole = whole_basis(&params);
     add_keys(&params, GadgetName::Bootstrap, whole, &mut request);
-    let evaluator = client.evaluator(&request)?;
+    let on_host = client.evaluator(&request)?;
+    let evaluator = Evaluator::new(&params, on_host.keys().clone());
+    let reference = gpu.is_some().then_some(&on_host);
     let key_bytes = evaluator
         .keys()
         .iter()
         .map(|key| key.stored_bytes())
         .max()
         .context("keys were made")?;
-    let (ntt_ms, intt_ms) = transforms(&params)?;
+    let (ntt_ms, intt_ms) = transforms(&params, Basis::single(1));
+    let all = params.ring().full_basis();
+    let (ntt_all_ms, intt_all_ms) = transforms(&params, all);
     let mut levels = Vec::new();
     for level in probe_levels(params.max_level().0) {
         let level = Level(level);
         let (scale, basis) = (params.scale(level), params.level_basis(level));
-        levels.push(level_report(&mut client, &evaluator, scale, basis)?);
+        levels.push(level_report(
+            &mut client,
+            &evaluator,
+            reference,
+            scale,
+            basis,
+        )?);
     }
     // Where bootstraps begin: all limbs, those of EvalMod and CoeffsToSlots included.
     let top = params.prime(params.limb_counts().0 - 1) as f64;
-    levels.push(level_report(&mut client, &evaluator, Scale(top), whole)?);
+    levels.push(level_report(
+        &mut client,
+        &evaluator,
+        reference,
+        Scale(top),
+        whole,
+    )?);
     let (limbs_q, limbs_p) = params.limb_counts();
     let report = Report {
         library: format!("taciturn {}", env!("CARGO_PKG_VERSION")),
@@ -94,8 +118,12 @@ pub fn run(args: &PrimitivesArgs) -> Result<()> {
         log_qp: params.log_qp(),
         level_bits: params.literal().level_bits,
         galois_key_bytes: key_bytes,
+        gpu,
         ntt_ms,
         intt_ms,
+        ntt_limbs: all.len(),
+        ntt_all_ms,
+        intt_all_ms,
         levels,
         peak_rss_bytes: system::peak_rss_bytes(),
     };
@@ -157,16 +185,22 @@ fn cost(
     runs: usize,
     pick: fn(&[f64]) -> f64,
 ) -> Result<LevelCost> {
-    let params = client.params().clone();
-    let integers = client.encoder().encode_integers(&sample(&params), scale)?;
+    let params = evaluator.params();
+    let encoder = Encoder::new(params);
+    let integers = encoder.encode_integers(&sample(params), scale)?;
     let ct = client
-        .encrypt_on(&sample(&params), scale, basis)?
-        .expand(&params);
-    let plaintext = client.encoder().to_plaintext(&integers, basis);
+        .encrypt_on(&sample(params), scale, basis)?
+        .expand(params);
+    let plaintext = encoder.to_plaintext(&integers, basis);
     let product = evaluator.mul_plain(&ct, &plaintext)?;
     let mut sum = ct.clone();
     let timed = |f: &mut dyn FnMut() -> Result<(), CkksError>| -> Result<f64> {
-        Ok(pick(&sorted_ms(runs, f)?))
+        let times = sorted_ms(runs, || {
+            f()?;
+            params.ring().synchronize();
+            Ok::<(), CkksError>(())
+        });
+        Ok(pick(&times?))
     };
     Ok(LevelCost {
         rotate_ms: timed(&mut || evaluator.rotate(&ct, 1).map(drop))?,
@@ -181,18 +215,56 @@ fn cost(
         rescale_ms: timed(&mut || evaluator.rescale(&product).map(drop))?,
         add_ms: timed(&mut || evaluator.add_assign(&mut sum, &ct))?,
         encode_ms: timed(&mut || {
-            client.encoder().to_plaintext(&integers, basis);
+            encoder.to_plaintext(&integers, basis);
             Ok(())
         })?,
     })
 }
 
+/// Fails where rotation, product or rescale give other words than the reference.
+fn compare(
+    client: &mut Keyholder,
+    evaluator: &Evaluator,
+    reference: &Evaluator,
+    scale: Scale,
+    basis: Basis,
+) -> Result<()> {
+    let ct = client
+        .encrypt_on(&sample(client.params()), scale, basis)?
+        .expand(client.params());
+    let run = |ev: &Evaluator| -> Result<[Ciphertext; 3], CkksError> {
+        Ok([
+            ev.rotate(&ct, 1)?,
+            ev.rotate_many(&ct, &STEPS)?.swap_remove(1),
+            ev.relinearize_rescale(&ev.mul(&ct, &ct)?)?,
+        ])
+    };
+    let (have, want) = (run(evaluator)?, run(reference)?);
+    for ((have, want), name) in
+        have.iter()
+            .zip(&want)
+            .zip(["rotation", "hoisted rotation", "product"])
+    {
+        ensure!(
+            have.polys == want.polys,
+            "{name} at {} limbs: the words of {} differ from the processor's",
+            basis.len(),
+            evaluator.params().ring().backend_name()
+        );
+    }
+    Ok(())
+}
+
 fn level_report(
     client: &mut Keyholder,
     evaluator: &Evaluator,
+    reference: Option<&Evaluator>,
     scale: Scale,
     basis: Basis,
 ) -> Result<LevelReport> {
+    if let Some(reference) = reference {
+        compare(client, evaluator, reference, scale, basis)?;
+    }
     let cost = cost(client, evaluator, scale, basis, RUNS, median)?;
     let params = client.params();
     let values = sample(params);
@@ -201,6 +273,7 @@ fn level_report(
         .digits
         .iter()
         .filter(|d| !d.intersection(basis).is_empty());
+    let encoder = Encoder::new(evaluator.params());
     Ok(LevelReport {
         level: basis.len() - 1,
         limbs: basis.len(),
@@ -210,16 +283,18 @@ fn level_report(
         product_rescale_ms: cost.product_rescale_ms,
         plain_product_ms: cost.plain_product_ms,
         encode_ms: median(&sorted_ms(5, || {
-            client.encoder().encode(&values, scale, basis).map(drop)
+            let encoded = encoder.encode(&values, scale, basis);
+            evaluator.params().ring().synchronize();
+            encoded.map(drop)
         })?),
     })
 }
 
-/// A transform of one limb, forth and back.
-fn transforms(params: &Parameters) -> Result<(f64, f64)> {
+/// Transforms of some limbs at once, forth and back.
+fn transforms(params: &Parameters, limbs: Basis) -> (f64, f64) {
     let ring = params.ring();
     let coefficients: Vec<i64> = (0..ring.n() as i64).map(|i| i * 7919 % (1 << 40)).collect();
-    let poly = ring.from_signed(&coefficients, Basis::single(1));
+    let poly = ring.from_signed(&coefficients, limbs);
     let mut evaluated = poly.clone();
     ring.ntt(&mut evaluated);
     // A transform works in place and checks the form: each run takes a copy that is made before the clock starts.
@@ -227,17 +302,19 @@ fn transforms(params: &Parameters) -> Result<(f64, f64)> {
         let mut times = Vec::with_capacity(TRANSFORM_RUNS);
         for _ in 0..TRANSFORM_RUNS {
             let mut copy = poly.clone();
+            ring.synchronize();
             let start = std::time::Instant::now();
             f(&mut copy);
+            ring.synchronize();
             times.push(start.elapsed().as_secs_f64() * 1e3);
         }
         times.sort_by(f64::total_cmp);
         median(&times)
     };
-    Ok((
+    (
         timed(&poly, &|poly| ring.ntt(poly)),
         timed(&evaluated, &|poly| ring.intt(poly)),
-    ))
+    )
 }
 
 /// Different values in all slots.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::costs::Origin;
+use crate::device::GpuReport;
 use crate::distribution::Distance;
 use crate::exchange::Made;
 use crate::setup::ParamsReport;
@@ -13,6 +14,8 @@ use crate::system::gigabytes;
 pub struct Report {
     pub params: ParamsReport,
     pub backend: &'static str,
+    /// What computed, where that was a GPU.
+    pub gpu: Option<GpuReport>,
     pub threads: usize,
     /// Of the draws; `--seed` repeats them.
     pub seed: u64,

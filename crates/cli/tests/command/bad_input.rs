@@ -339,6 +339,17 @@ fn numbers_out_of_range() {
 }
 
 #[test]
+fn devices_that_are_not_there() {
+    for device in ["gpu", "cuda:", "cuda:x"] {
+        let message = failure(2, &["bench", "kernels", "--device", device]);
+        names(&message, &["--device", "cuda:N", device]);
+    }
+    // In a build without GPU support, and where so many GPUs are not.
+    let message = failure(2, &["bench", "kernels", "--device", "cuda:99"]);
+    names(&message, &["--device: "]);
+}
+
+#[test]
 fn too_little_memory_is_found_before_the_work() {
     let message = failure(1, &["generate", "--prompt", "x", "--memory-limit", "1GB"]);
     names(

@@ -139,6 +139,9 @@ fn primitives_and_bootstraps_are_measured() {
             "log_qp",
             "ntt_ms",
             "intt_ms",
+            "ntt_limbs",
+            "ntt_all_ms",
+            "intt_all_ms",
             "level_bits",
         ],
     );
@@ -314,8 +317,38 @@ fn the_roofline_has_work_and_shares_of_the_limits() {
 }
 
 #[test]
+fn kernels_are_measured() {
+    let report = json(&[
+        "bench",
+        "kernels",
+        "--params",
+        "insecure-n11",
+        "--allow-insecure",
+        "--device",
+        "cpu",
+        "--json",
+    ]);
+    assert!(report["gpu"].is_null());
+    let operations = report["operations"].as_array().expect("operations");
+    let names: Vec<&str> = operations
+        .iter()
+        .filter_map(|op| op["name"].as_str())
+        .collect();
+    for name in ["ntt", "key_product", "mod_up", "mod_down"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    for operation in operations {
+        positive(operation, &["ms", "bytes", "gb_per_s", "share_of_copy"]);
+    }
+}
+
+#[test]
 fn the_doctor_says_what_will_run() {
     let report = json(&["doctor", "--json"]);
+    assert_eq!(
+        report["gpu"].as_bool(),
+        report["gpus"].as_array().map(|gpus| !gpus.is_empty())
+    );
     positive(&report, &["threads"]);
     positive(&report["memory_bytes"], &["total", "available"]);
     let sets = report["params"].as_array().expect("parameter sets");
@@ -331,7 +364,7 @@ fn the_doctor_says_what_will_run() {
     let output = taciturn(&["doctor"]);
     names(
         &String::from_utf8_lossy(&output.stdout),
-        &["arithmetic", "memory", "n16-128"],
+        &["arithmetic", "GPU", "memory", "n16-128"],
     );
 }
 

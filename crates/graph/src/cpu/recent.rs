@@ -70,7 +70,7 @@ impl Recent {
 }
 
 fn bytes(plaintext: &IntegerPlaintext) -> usize {
-    size_of_val(plaintext.coefficients.as_slice())
+    size_of_val(plaintext.coefficients.coefficients())
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
 
     fn plaintext(coefficients: usize) -> Arc<IntegerPlaintext> {
         Arc::new(IntegerPlaintext {
-            coefficients: vec![0; coefficients],
+            coefficients: taciturn_ring::IntegerPoly::new(vec![0; coefficients]),
             scale: Scale(1.0),
         })
     }

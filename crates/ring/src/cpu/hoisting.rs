@@ -2,10 +2,10 @@
 
 use super::{CpuBackend, parallel};
 use crate::{
-    Poly, Tables,
+    MAX_DIGITS, Poly, Tables,
     buffer::Buffer,
     hoisting::{Hoisted, Step, Terms, Weight},
-    kernels::{Kernels, MAX_DIGITS},
+    kernels::Kernels,
 };
 use rayon::prelude::*;
 
@@ -156,7 +156,7 @@ impl<K: Kernels> CpuBackend<K> {
                     sparse.1.push(rotated[step]);
                 }
                 Weight::Integers(coefficients) => {
-                    self.spread(tables, limb, half0, coefficients);
+                    self.spread(tables, limb, half0, coefficients.coefficients());
                     for (out, term) in [&mut *out0, &mut *out1].into_iter().zip(rotated[step]) {
                         if i == 0 {
                             self.0.mul_into(q, out, half0, term);

@@ -6,9 +6,6 @@ pub(crate) mod portable;
 
 use crate::{Automorphism, Modulus, automorphism::MapPart, conversion::Target, tables::NttTable};
 
-/// The most products that a key product sums before it reduces.
-pub(crate) const MAX_DIGITS: usize = 16;
-
 /// Kernels over one limb. Slices of one call have equal length, a multiple of eight. Words are canonical before and after.
 pub(crate) trait Kernels: Copy + Send + Sync + 'static {
     const NAME: &'static str;

@@ -15,6 +15,14 @@ impl Ring {
         self.backend.intt(&self.tables, a);
     }
 
+    /// The coefficient form of `a`. Cost: one transform per limb. Contract: `a` is in evaluation form.
+    pub fn intt_new(&self, a: &Poly) -> Poly {
+        self.check(a, Form::Evaluation, "intt_new");
+        let mut out = self.stale(a.basis, Form::Coefficient);
+        self.backend.intt_into(&self.tables, &mut out, a);
+        out
+    }
+
     /// `a += b`. Contract: one form, and `b`'s basis contains `a`'s.
     pub fn add_assign(&self, a: &mut Poly, b: &Poly) {
         self.check_operand(a, b, "add_assign");
@@ -58,7 +66,7 @@ impl Ring {
     pub fn mul_new(&self, a: &Poly, b: &Poly) -> Poly {
         self.check(a, Form::Evaluation, "mul_new");
         self.check(b, Form::Evaluation, "mul_new");
-        let mut out = Poly::stale(self.n(), a.basis.intersection(b.basis), Form::Evaluation);
+        let mut out = self.stale(a.basis.intersection(b.basis), Form::Evaluation);
         self.backend.mul_into(&self.tables, &mut out, a, b);
         out
     }
@@ -135,7 +143,7 @@ impl Ring {
     pub fn automorphism(&self, a: &Poly, galois: u64) -> Poly {
         self.check(a, a.form, "automorphism");
         let map = self.automorphism_table(galois);
-        let mut out = Poly::stale(self.n(), a.basis, a.form);
+        let mut out = self.stale(a.basis, a.form);
         self.backend.automorphism(&self.tables, &mut out, a, &map);
         out
     }

@@ -1,8 +1,7 @@
 //! Polynomials from elsewhere: zero, signed coefficients, expansion of a seed, and the check of what comes from outside.
 
 use crate::{
-    Basis, Form, Modulus, Poly, Ring,
-    buffer::Buffer,
+    Basis, Form, IntegerPoly, Modulus, Poly, Ring,
     modulus::{WORD, WORD_MASK},
 };
 use rand_chacha::ChaCha20Rng;
@@ -13,20 +12,32 @@ impl Ring {
     /// The zero polynomial.
     pub fn zero(&self, basis: Basis, form: Form) -> Poly {
         self.check_basis(basis, "zero");
-        Poly {
-            basis,
-            form,
-            n: self.n(),
-            data: Buffer::zeroed(self.n() * basis.len()),
-        }
+        let mut out = self.stale(basis, form);
+        self.backend.clear(&mut out);
+        out
     }
 
     /// The residues of integer coefficients, in coefficient form. Contract: `N` coefficients.
     pub fn from_signed(&self, coefficients: &[i64], basis: Basis) -> Poly {
         self.check_input(coefficients.len(), basis);
-        let mut out = Poly::stale(self.n(), basis, Form::Coefficient);
+        let mut out = self.stale(basis, Form::Coefficient);
         self.backend
             .reduce_signed(&self.tables, &mut out, coefficients);
+        out
+    }
+
+    /// The residues of an integer polynomial, in coefficient form. Contract: its number of coefficients divides `N`.
+    pub fn from_integers(&self, integers: &IntegerPoly, basis: Basis) -> Poly {
+        self.check_basis(basis, "from_integers");
+        let count = integers.coefficients().len();
+        assert!(
+            count.is_power_of_two() && count <= self.n(),
+            "from_integers: expected a power of two up to {}, got {count} coefficients",
+            self.n()
+        );
+        let mut out = self.stale(basis, Form::Coefficient);
+        self.backend
+            .reduce_integers(&self.tables, &mut out, integers);
         out
     }
 

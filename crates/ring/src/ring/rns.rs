@@ -1,6 +1,6 @@
 //! Operations between bases: the steps of key switching, rescaling and raising.
 
-use crate::{Automorphism, Basis, Form, Poly, Ring, kernels::MAX_DIGITS};
+use crate::{Automorphism, Basis, Form, MAX_DIGITS, Poly, Ring};
 
 impl Ring {
     /// A copy of the named limbs. Contract: `a` has them.
@@ -10,10 +10,8 @@ impl Ring {
             "restrict: expected limbs within {:?}, got {basis:?}",
             a.basis
         );
-        let mut out = Poly::stale(a.n, basis, a.form);
-        for i in basis.iter() {
-            out.limb_mut(i).copy_from_slice(a.limb(i));
-        }
+        let mut out = self.stale(basis, a.form);
+        self.backend.copy_limbs(&self.tables, &mut out, a);
         out
     }
 
@@ -24,6 +22,13 @@ impl Ring {
             "drop_limbs: expected limbs within {:?}, got {keep:?}",
             a.basis
         );
+        let in_front = keep
+            .highest()
+            .is_none_or(|i| a.basis.rank(i) + 1 == keep.len());
+        if !in_front && a.is_on_device() {
+            *a = self.restrict(a, keep);
+            return;
+        }
         for (position, i) in keep.iter().enumerate() {
             let from = a.basis.rank(i) * a.n;
             if from != position * a.n {
@@ -41,7 +46,7 @@ impl Ring {
         self.check(a, Form::Coefficient, "convert");
         self.check_basis(to, "convert");
         assert!(!a.basis.is_empty(), "convert: expected at least one limb");
-        let mut out = Poly::stale(a.n, to, Form::Coefficient);
+        let mut out = self.stale(to, Form::Coefficient);
         self.backend
             .convert(&self.tables, &mut out, a, &self.conversion(a.basis));
         out
@@ -64,6 +69,45 @@ impl Ring {
         digit: Basis,
         target: Basis,
     ) -> Poly {
+        self.check_digit(coefficient, evaluation, digit, target);
+        let mut out = self.stale(target, Form::Evaluation);
+        self.backend.extend_digit(
+            &self.tables,
+            &mut out,
+            coefficient,
+            evaluation,
+            &self.conversion(digit),
+        );
+        out
+    }
+
+    /// [`extend_digit`](Self::extend_digit) for several digits of one polynomial.
+    pub fn extend_digits(
+        &self,
+        coefficient: &Poly,
+        evaluation: &Poly,
+        digits: &[Basis],
+        target: Basis,
+    ) -> Vec<Poly> {
+        for &digit in digits {
+            self.check_digit(coefficient, evaluation, digit, target);
+        }
+        let conversions: Vec<_> = digits.iter().map(|&digit| self.conversion(digit)).collect();
+        let mut out: Vec<Poly> = digits
+            .iter()
+            .map(|_| self.stale(target, Form::Evaluation))
+            .collect();
+        self.backend.extend_digits(
+            &self.tables,
+            &mut out,
+            coefficient,
+            evaluation,
+            &conversions,
+        );
+        out
+    }
+
+    fn check_digit(&self, coefficient: &Poly, evaluation: &Poly, digit: Basis, target: Basis) {
         self.check(coefficient, Form::Coefficient, "extend_digit");
         self.check(evaluation, Form::Evaluation, "extend_digit");
         self.check_basis(target, "extend_digit");
@@ -82,15 +126,6 @@ impl Ring {
             "extend_digit: {copied:?} is not within {:?}",
             evaluation.basis
         );
-        let mut out = Poly::stale(self.n(), target, Form::Evaluation);
-        self.backend.extend_digit(
-            &self.tables,
-            &mut out,
-            coefficient,
-            evaluation,
-            &self.conversion(digit),
-        );
-        out
     }
 
     /// `(sum of d_j·k_j.0, sum of d_j·k_j.1)` over `target`. Cost: `2·|digits|` products per limb.
@@ -135,7 +170,7 @@ impl Ring {
         map: Option<&Automorphism>,
         target: Basis,
     ) -> (Poly, Poly) {
-        let stale = || Poly::stale(self.n(), target, Form::Evaluation);
+        let stale = || self.stale(target, Form::Evaluation);
         let mut out = (stale(), stale());
         self.key_product_into((&mut out.0, &mut out.1), digits, key, map, false);
         out
@@ -182,6 +217,22 @@ impl Ring {
         self.mod_down_in_form(a, drop)
     }
 
+    /// [`mod_down`](Self::mod_down) for several polynomials. Contract: they have one basis.
+    pub fn mod_down_all(&self, a: &[Poly], drop: Basis) -> Vec<Poly> {
+        for p in a {
+            self.check(p, Form::Evaluation, "mod_down_all");
+            self.check_drop(p, drop);
+            assert_eq!(p.basis, a[0].basis, "mod_down_all: expected one basis");
+        }
+        let mut out: Vec<Poly> = a
+            .iter()
+            .map(|p| self.stale(p.basis.difference(drop), p.form))
+            .collect();
+        self.backend
+            .mod_down_all(&self.tables, &mut out, a, &self.conversion(drop));
+        out
+    }
+
     /// [`mod_down`](Self::mod_down) from and to coefficient form, without transforms.
     pub fn mod_down_coeff(&self, a: &Poly, drop: Basis) -> Poly {
         self.check(a, Form::Coefficient, "mod_down_coeff");
@@ -189,6 +240,14 @@ impl Ring {
     }
 
     fn mod_down_in_form(&self, a: &Poly, drop: Basis) -> Poly {
+        self.check_drop(a, drop);
+        let mut out = self.stale(a.basis.difference(drop), a.form);
+        self.backend
+            .mod_down(&self.tables, &mut out, a, &self.conversion(drop));
+        out
+    }
+
+    fn check_drop(&self, a: &Poly, drop: Basis) {
         assert!(
             !drop.is_empty(),
             "mod_down: expected at least one limb to drop"
@@ -198,9 +257,5 @@ impl Ring {
             "mod_down: expected limbs within {:?}, got {drop:?}",
             a.basis
         );
-        let mut out = Poly::stale(a.n, a.basis.difference(drop), a.form);
-        self.backend
-            .mod_down(&self.tables, &mut out, a, &self.conversion(drop));
-        out
     }
 }

@@ -123,6 +123,12 @@ fn division_rounds_and_agrees_in_both_forms() {
                 let mut a_eval = a.clone();
                 ring.ntt(&mut a_eval);
                 let mut divided_eval = ring.mod_down(&a_eval, drop);
+                let all = [
+                    a_eval.clone(),
+                    Random(9).poly(&ring, a_eval.basis(), a_eval.form()),
+                ];
+                let several = ring.mod_down_all(&all, drop);
+                assert!(several[0] == divided_eval && several[1] == ring.mod_down(&all[1], drop));
                 ring.intt(&mut divided_eval);
                 assert!(divided_eval == divided, "{} {drop:?}", ring.backend_name());
             }

@@ -1,7 +1,7 @@
 //! Sums over rotations against the operations that they are made of.
 
 use super::*;
-use taciturn_ring::{Hoisted, Rotation, SparsePoly, Terms, Weight};
+use taciturn_ring::{Hoisted, IntegerPoly, Rotation, SparsePoly, Terms, Weight};
 
 /// A value on some limbs, its digits and keys over all.
 struct Fixture {
@@ -115,26 +115,21 @@ fn weighted_sums_of_rotations_equal_their_parts() {
                 );
             }
             for stride in [1, 4] {
-                let integers: Vec<Vec<i64>> = (0..5)
+                let integers: Vec<IntegerPoly> = (0..5)
                     .map(|_| {
-                        (0..ring.n() / stride)
-                            .map(|_| random.next() as i64 >> 14)
-                            .collect()
+                        let coefficients = 0..ring.n() / stride;
+                        IntegerPoly::new(coefficients.map(|_| random.next() as i64 >> 14).collect())
                     })
                     .collect();
                 let dense: Vec<Poly> = integers
                     .iter()
                     .map(|integers| {
-                        let mut spread = vec![0; ring.n()];
-                        for (i, &c) in integers.iter().enumerate() {
-                            spread[i * stride] = c;
-                        }
-                        let mut poly = ring.from_signed(&spread, target);
+                        let mut poly = ring.from_integers(integers, target);
                         ring.ntt(&mut poly);
                         poly
                     })
                     .collect();
-                let weights = integers.iter().map(|w| Weight::Integers(w));
+                let weights = integers.iter().map(Weight::Integers);
                 check(
                     &ring,
                     &fixture,

@@ -1,6 +1,7 @@
 //! Polynomials from integers and from seeds.
 
 use super::*;
+use taciturn_ring::IntegerPoly;
 
 #[test]
 fn signed_integers_become_residues() {
@@ -32,6 +33,27 @@ fn signed_integers_become_residues() {
             for k in 0..16 {
                 assert_eq!(a.limb(i)[k] as i128, (edges[k] as i128).rem_euclid(q));
                 assert_eq!(b.limb(i)[k] as i128, wide[k].rem_euclid(q));
+            }
+        }
+    }
+}
+
+#[test]
+fn integer_polynomials_are_spread() {
+    for ring in rings(6, 3) {
+        let basis = Basis::single(0).with(2);
+        for count in [1, 4, 64] {
+            let integers: Vec<i64> = (0..count).map(|k| (k - 3) << 55 | 5).collect();
+            let mut spread = vec![0; 64];
+            let places = spread.iter_mut().step_by(64 / count as usize);
+            places.zip(&integers).for_each(|(to, &from)| *to = from);
+            let integers = IntegerPoly::new(integers);
+            for _ in 0..2 {
+                assert!(
+                    ring.from_integers(&integers, basis) == ring.from_signed(&spread, basis),
+                    "{} {count}",
+                    ring.backend_name()
+                );
             }
         }
     }

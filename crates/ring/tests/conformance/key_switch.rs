@@ -21,6 +21,18 @@ fn a_digit_extends_like_a_conversion() {
                 ring.ntt(&mut expected);
                 assert!(extended == expected, "{} {digit:?}", ring.backend_name());
             }
+            // Several at once, of different lengths.
+            let digits = [
+                Basis::range(0..3),
+                Basis::single(3).with(5),
+                Basis::single(6),
+            ];
+            let target = Basis::range(0..12);
+            let all = ring.extend_digits(&coefficient, &evaluation, &digits, target.without(4));
+            for (&digit, extended) in digits.iter().zip(all) {
+                let one = ring.extend_digit(&coefficient, &evaluation, digit, target.without(4));
+                assert!(extended == one, "{} {digit:?}", ring.backend_name());
+            }
         }
     }
 }
@@ -107,6 +119,31 @@ fn fused_sums_equal_their_parts() {
             let mut expected = start.clone();
             ring.add_to_limbs(&mut expected, &scaled);
             assert!(got == expected, "{}", ring.backend_name());
+        }
+    }
+}
+
+/// Long polynomials take other ways through the transforms of some backends, which divisions and extensions end differently.
+#[test]
+fn long_polynomials_agree() {
+    for log_n in [13, 15, 16, 17] {
+        let rings = rings(log_n, 5);
+        let (all, drop) = (Basis::range(0..5), Basis::single(1).with(4));
+        let a = Random(50).poly(&rings[0], all, Form::Evaluation);
+        let words = |ring: &Ring| -> Vec<Vec<u64>> {
+            // A copy each: a polynomial stays with the backend that computes on it.
+            let a = a.clone();
+            let mut out = ring.mod_down_all(&[a.clone(), a.clone()], drop);
+            let coefficients = ring.intt_new(&a);
+            let digits = [Basis::range(0..2), Basis::single(3)];
+            out.extend(ring.extend_digits(&coefficients, &a, &digits, all));
+            out.push(ring.automorphism(&a, 5));
+            out.push(coefficients);
+            out.iter().map(|p| p.words().to_vec()).collect()
+        };
+        let expected = words(&rings[0]);
+        for ring in &rings[1..] {
+            assert!(words(ring) == expected, "{} 2^{log_n}", ring.backend_name());
         }
     }
 }

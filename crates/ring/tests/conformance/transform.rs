@@ -44,6 +44,7 @@ fn transforms_invert_each_other_and_agree() {
                 ring.ntt(&mut a);
                 let mut back = a.clone();
                 ring.intt(&mut back);
+                assert!(ring.intt_new(&a) == back, "{}", ring.backend_name());
                 assert!(back == input, "{} 2^{log_n}", ring.backend_name());
                 a
             });

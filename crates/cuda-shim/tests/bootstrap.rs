@@ -1,0 +1,65 @@
+//! A whole bootstrap on the shim: the words of the portable backend, with nothing copied between host and device on the way.
+
+use std::sync::Arc;
+
+use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
+use taciturn_ckks::{Ciphertext, Complex64, Encoder, Evaluator, KeyRequest, Level, named};
+use taciturn_cuda::CudaBackend;
+use taciturn_cuda_shim::{Order, Shim};
+use taciturn_secret::Keyholder;
+
+const SHAPES: [(u32, bool); 2] = [(4, false), (10, true)];
+const TARGET: Level = Level(5);
+
+#[test]
+fn bootstraps_agree_word_by_word() {
+    let mut client = Keyholder::new(&named("insecure-n11").unwrap()).unwrap();
+    let shim = Arc::new(Shim::new(Order::Descending));
+    let device = Arc::new(CudaBackend::new(shim.clone()));
+    let params = client.params().on_backend(device.clone()).unwrap();
+    for (log_slots, complex) in SHAPES {
+        let shape = BootstrapShape {
+            log_slots,
+            bound: 1.0,
+            complex,
+        };
+        let values: Vec<Complex64> = (0..1 << log_slots)
+            .map(|k| Complex64::new(f64::from(k % 7) / 7.0, 0.0))
+            .collect();
+        let input = client
+            .encrypt(&values, Level(slots_to_coeffs_levels(log_slots)))
+            .unwrap()
+            .expand(client.params());
+        let host = Bootstrapper::new(client.encoder(), shape).unwrap();
+        let mut request = KeyRequest::default();
+        host.request_keys(TARGET, &mut request);
+        let on_host = client.evaluator(&request).unwrap();
+        let expected = host
+            .bootstrap(client.encoder(), &on_host, &input, TARGET)
+            .unwrap();
+
+        let (encoder, on_device) = (
+            Encoder::new(&params),
+            Evaluator::new(&params, on_host.keys().clone()),
+        );
+        let bootstrapper = Bootstrapper::new(&encoder, shape).unwrap();
+        let run = || {
+            bootstrapper
+                .bootstrap(&encoder, &on_device, &input, TARGET)
+                .unwrap()
+        };
+        same(&run(), &expected);
+
+        // Keys and tables are there now.
+        let (before, launches) = (device.transfers(), shim.launches());
+        let again = run();
+        println!("{shape:?}: {} launches", shim.launches() - launches);
+        assert_eq!(device.transfers(), before, "{shape:?}: hidden copies");
+        same(&again, &expected);
+    }
+}
+
+fn same(have: &Ciphertext, want: &Ciphertext) {
+    assert_eq!(have.scale, want.scale);
+    assert!(have.polys == want.polys);
+}

@@ -1,0 +1,128 @@
+// The structs that the host passes. src/abi.rs has the same, field by field.
+#pragma once
+
+#include "platform.cuh"
+
+// One prime and what its arithmetic needs, in device memory.
+struct Prime {
+    double q;
+    double reciprocal;      // 1/q
+    double n_inverse;       // 1/N mod q, centred
+    uint64_t word;          // q
+    uint64_t inverse;       // q^-1 mod 2^64
+    uint64_t r2;            // 2^128 mod q
+    const double* roots;    // psi^bitrev(k) at index k, centred
+};
+
+// A polynomial: the limbs of a set, one after the other.
+struct Operand {
+    uint64_t* words;
+    uint64_t basis;
+};
+
+#define MAX_BATCH 16
+#define MAX_DIGITS 16
+
+// Transforms of the limbs in a mask, from source to target (which may be the same).
+struct NttJob {
+    Operand target;
+    Operand source;
+    uint64_t limbs;
+    const double* factors;  // by prime, see the kernels; may be null
+    Operand minuend;        // forward: (minuend - transform)·factor where its words are not null
+};
+
+struct NttParams {
+    const Prime* primes;
+    uint32_t log_n;
+    uint32_t tile_bits;     // words of a block's tile
+    uint32_t stages;        // of this pass
+    uint32_t whole;         // this pass does all stages
+    NttJob jobs[MAX_BATCH];
+};
+
+// One source limb of a base conversion, in device memory.
+struct ConversionSource {
+    double inverse;         // (Q/q)^-1 mod q
+    uint64_t weight;        // floor(2^84/q)
+};
+
+// A factor below 2^50, split at bit 25.
+struct SplitFactor {
+    uint32_t low;
+    uint32_t high;
+};
+
+// From the source's limbs to the target's limbs in a mask.
+struct ConversionJob {
+    Operand target;
+    Operand source;
+    uint64_t from;          // source limbs that take part
+    uint64_t limbs;         // limbs to write
+    const ConversionSource* sources;
+    const SplitFactor* factors;  // by prime: one per source limb and -Q, in Montgomery form
+};
+
+struct ConversionParams {
+    const Prime* primes;
+    uint32_t log_n;
+    uint32_t ready;         // the source's words are x·inverse already
+    ConversionJob jobs[MAX_BATCH];
+};
+
+// Limbs to copy, of several polynomials.
+struct CopyJob {
+    Operand target;
+    Operand source;
+    uint64_t limbs;
+};
+
+struct CopyParams {
+    uint64_t log_n;
+    CopyJob jobs[MAX_BATCH];
+};
+
+struct PointwiseParams {
+    const Prime* primes;
+    Operand out;
+    Operand a;
+    Operand b;
+    uint64_t limbs;         // limbs to write
+    const double* factors;  // by prime; may be null
+    uint32_t log_n;
+    uint32_t argument;      // Galois element, or base-2 logarithm of a stride
+};
+
+// A factor or term for the first and for the second half of each limb, by its number among those written.
+struct ScalarParams {
+    const Prime* primes;
+    Operand out;
+    Operand a;
+    uint64_t limbs;
+    uint32_t log_n;
+    uint32_t padding;
+    uint64_t values[64][2];
+};
+
+struct KeyProductParams {
+    const Prime* primes;
+    Operand out[2];
+    Operand digits[MAX_DIGITS];
+    Operand keys[MAX_DIGITS][2];
+    Operand addend;         // on its limbs, mapped like the digits, it is added to out[0]
+    uint32_t count;
+    uint32_t log_n;
+    uint32_t galois;        // 1: none
+    uint32_t accumulate;
+};
+
+struct WeightedSumParams {
+    const Prime* primes;
+    Operand out[2];
+    Operand weights[MAX_DIGITS];
+    Operand terms[MAX_DIGITS][2];
+    uint32_t count;
+    uint32_t log_n;
+    uint32_t log_stride;
+    uint32_t accumulate;
+};

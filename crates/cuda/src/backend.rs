@@ -1,0 +1,323 @@
+//! The launch plans: which kernels an operation is, over which limbs.
+
+mod hoisting;
+mod pointwise;
+mod products;
+mod rns;
+mod transform;
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use taciturn_ring::{
+    Automorphism, Backend, BaseConversion, DeviceMemory, Form, Hoisted, IntegerPoly, Poly, Step,
+    Tables, Terms,
+};
+
+use products::KeyProducts;
+
+use crate::abi::{CopyJob, NttJob, Operand};
+use crate::memory::{Memory, Pool, done};
+use crate::{Device, Kernel, Launch, Transfers};
+
+/// The ring's operations on a device.
+pub struct CudaBackend {
+    pool: Arc<Pool>,
+}
+
+impl CudaBackend {
+    /// Computes on this device.
+    pub fn new(device: Arc<dyn Device>) -> Self {
+        Self {
+            pool: Arc::new(Pool::new(device)),
+        }
+    }
+
+    /// What went between host and device so far.
+    pub fn transfers(&self) -> Transfers {
+        self.pool.transfers()
+    }
+
+    /// Bytes of device memory that are held, in use or free for the next result.
+    pub fn held_bytes(&self) -> usize {
+        self.pool.held()
+    }
+
+    /// A polynomial to be read.
+    fn operand(&self, a: &Poly) -> Operand {
+        let memory: &Memory = a.device(|words| self.pool.upload(words));
+        self.check(memory);
+        Operand {
+            words: memory.address(),
+            basis: a.basis().mask(),
+        }
+    }
+
+    /// A polynomial to be written, and read where the operation does.
+    fn operand_mut(&self, a: &mut Poly) -> Operand {
+        let memory: &mut Memory = a.device_mut(|words| self.pool.upload(words));
+        self.check(memory);
+        Operand {
+            words: memory.address(),
+            basis: a.basis().mask(),
+        }
+    }
+
+    fn check(&self, memory: &Memory) {
+        assert_eq!(
+            memory.space(),
+            self.pool.device().space(),
+            "a polynomial stays with the device that computed it"
+        );
+    }
+
+    /// Queues a kernel.
+    ///
+    /// # Safety
+    /// The parameters are the kernel's, and their addresses those of memory in use that is large enough.
+    unsafe fn launch<P>(&self, launch: Launch, params: &P) {
+        assert_eq!(size_of::<P>(), launch.kernel.params_size());
+        if launch.grid.contains(&0) {
+            return;
+        }
+        let params: *const c_void = std::ptr::from_ref(params).cast();
+        // SAFETY: the caller's contract; the size is asserted.
+        done(unsafe { self.pool.device().launch(&launch, params) });
+    }
+}
+
+/// A thread for each of `n` words of each limb.
+fn words_by_limbs(kernel: Kernel, n: usize, limbs: u64) -> Launch {
+    const THREADS: u32 = 256;
+    let threads = THREADS.min(n as u32);
+    Launch {
+        kernel,
+        grid: [n as u32 / threads, limbs.count_ones(), 1],
+        threads,
+        shared_bytes: 0,
+    }
+}
+
+impl Backend for CudaBackend {
+    fn name(&self) -> &'static str {
+        self.pool.device().name()
+    }
+
+    fn allocate(&self, words: usize) -> Option<Box<dyn DeviceMemory>> {
+        Some(Box::new(self.pool.allocate(words * size_of::<u64>())))
+    }
+
+    fn clear(&self, out: &mut Poly) {
+        let bytes = out.bytes();
+        let operand = self.operand_mut(out);
+        // SAFETY: the polynomial's own memory.
+        done(unsafe { self.pool.device().zero(operand.words, bytes) });
+    }
+
+    fn copy_limbs(&self, tables: &Tables, out: &mut Poly, a: &Poly) {
+        let (source, target) = (self.operand(a), self.operand_mut(out));
+        let limbs = target.basis;
+        self.copies(
+            tables,
+            &[CopyJob {
+                target,
+                source,
+                limbs,
+            }],
+        );
+    }
+
+    fn reduce_signed(&self, tables: &Tables, out: &mut Poly, coefficients: &[i64]) {
+        let (count, memory) = (coefficients.len(), self.pool.upload(coefficients));
+        self.residues(tables, self.operand_mut(out), &memory, count);
+    }
+
+    fn reduce_integers(&self, tables: &Tables, out: &mut Poly, integers: &IntegerPoly) {
+        self.residues_of(tables, self.operand_mut(out), integers);
+    }
+
+    fn min_stride(&self) -> usize {
+        1
+    }
+
+    fn compress(&self, tables: &Tables, a: &Poly, stride: usize) -> Option<Box<dyn DeviceMemory>> {
+        Some(Box::new(self.every(tables, a, stride)))
+    }
+
+    fn ntt(&self, tables: &Tables, a: &mut Poly) {
+        let job = self.in_place(a);
+        self.forward(tables, &[job]);
+        a.set_form(Form::Evaluation);
+    }
+
+    fn intt(&self, tables: &Tables, a: &mut Poly) {
+        let job = self.in_place(a);
+        self.inverse(tables, &[job]);
+        a.set_form(Form::Coefficient);
+    }
+
+    fn intt_into(&self, tables: &Tables, out: &mut Poly, a: &Poly) {
+        let source = self.operand(a);
+        let job = NttJob {
+            source,
+            ..self.in_place(out)
+        };
+        self.inverse(tables, &[job]);
+    }
+
+    fn add(&self, tables: &Tables, a: &mut Poly, b: &Poly) {
+        self.update(tables, Kernel::Add, a, b);
+    }
+
+    fn add_to_limbs(&self, tables: &Tables, a: &mut Poly, b: &Poly) {
+        self.update(tables, Kernel::Add, a, b);
+    }
+
+    fn sub(&self, tables: &Tables, a: &mut Poly, b: &Poly) {
+        self.update(tables, Kernel::Sub, a, b);
+    }
+
+    fn neg(&self, tables: &Tables, a: &mut Poly) {
+        self.negate(tables, a);
+    }
+
+    fn mul(&self, tables: &Tables, a: &mut Poly, b: &Poly) {
+        self.update(tables, Kernel::MulInto, a, b);
+    }
+
+    fn mul_add(&self, tables: &Tables, acc: &mut Poly, a: &Poly, b: &Poly) {
+        self.pointwise(tables, Kernel::MulAdd, acc, a, Some(b), None);
+    }
+
+    fn mul_into(&self, tables: &Tables, out: &mut Poly, a: &Poly, b: &Poly) {
+        self.pointwise(tables, Kernel::MulInto, out, a, Some(b), None);
+    }
+
+    fn scale(&self, tables: &Tables, a: &mut Poly, factors: &[[u64; 2]]) {
+        self.scalars_in_place(tables, Kernel::Scale, a, factors);
+    }
+
+    fn shift(&self, tables: &Tables, a: &mut Poly, terms: &[[u64; 2]]) {
+        self.scalars_in_place(tables, Kernel::Shift, a, terms);
+    }
+
+    fn automorphism(&self, tables: &Tables, out: &mut Poly, a: &Poly, map: &Automorphism) {
+        let (kernel, galois) = match a.form() {
+            Form::Evaluation => (Kernel::Automorphism, map.galois()),
+            Form::Coefficient => {
+                let inverse = inverse_galois(map.galois(), tables.log_n());
+                (Kernel::AutomorphismCoefficients, inverse)
+            }
+        };
+        self.pointwise(tables, kernel, out, a, None, Some(galois));
+    }
+
+    fn add_automorphism(&self, tables: &Tables, acc: &mut Poly, a: &Poly, map: &Automorphism) {
+        let kernel = Kernel::AddAutomorphism;
+        self.pointwise(tables, kernel, acc, a, None, Some(map.galois()));
+    }
+
+    fn add_scaled(&self, tables: &Tables, acc: &mut Poly, a: &Poly, factors: &[u64]) {
+        let factors: Vec<[u64; 2]> = factors.iter().map(|&factor| [factor; 2]).collect();
+        self.scaled_sum(tables, acc, a, &factors);
+    }
+
+    fn convert(&self, tables: &Tables, out: &mut Poly, a: &Poly, conversion: &BaseConversion) {
+        self.convert_limbs(tables, out, a, conversion);
+    }
+
+    fn extend_digit(
+        &self,
+        tables: &Tables,
+        out: &mut Poly,
+        coefficient: &Poly,
+        evaluation: &Poly,
+        conversion: &BaseConversion,
+    ) {
+        let out = std::slice::from_mut(out);
+        self.mod_up(tables, out, coefficient, evaluation, &[conversion]);
+    }
+
+    fn extend_digits(
+        &self,
+        tables: &Tables,
+        out: &mut [Poly],
+        coefficient: &Poly,
+        evaluation: &Poly,
+        conversions: &[Arc<BaseConversion>],
+    ) {
+        let conversions: Vec<&BaseConversion> = conversions.iter().map(|c| &**c).collect();
+        self.mod_up(tables, out, coefficient, evaluation, &conversions);
+    }
+
+    fn key_product(
+        &self,
+        tables: &Tables,
+        out: (&mut Poly, &mut Poly),
+        digits: &[Poly],
+        keys: &[(Poly, Poly)],
+        map: Option<&Automorphism>,
+        accumulate: bool,
+    ) {
+        let out = [self.operand_mut(out.0), self.operand_mut(out.1)];
+        let products = KeyProducts {
+            digits,
+            keys,
+            map,
+            addend: Operand::NONE,
+            accumulate,
+        };
+        self.sum_of_keys(tables, out, &products);
+    }
+
+    fn hoisted_sums(
+        &self,
+        tables: &Tables,
+        outs: &mut [(Poly, Poly)],
+        hoisted: Hoisted<'_>,
+        steps: &[Step<'_>],
+        sums: &[Terms<'_>],
+    ) {
+        self.sums_over_steps(tables, outs, hoisted, steps, sums);
+    }
+
+    fn sum_of_rotations(
+        &self,
+        tables: &Tables,
+        out: (&mut Poly, &mut Poly),
+        hoisted: Hoisted<'_>,
+        steps: &[Step<'_>],
+    ) {
+        let out = [self.operand_mut(out.0), self.operand_mut(out.1)];
+        self.spread_value(tables, out, hoisted);
+        for step in steps {
+            self.rotate(tables, out, hoisted, step, true);
+        }
+    }
+
+    fn mod_down(&self, tables: &Tables, out: &mut Poly, a: &Poly, conversion: &BaseConversion) {
+        self.divide(tables, std::slice::from_mut(out), &[a], conversion);
+    }
+
+    fn mod_down_all(
+        &self,
+        tables: &Tables,
+        out: &mut [Poly],
+        a: &[Poly],
+        conversion: &BaseConversion,
+    ) {
+        self.divide(tables, out, &a.iter().collect::<Vec<_>>(), conversion);
+    }
+
+    fn synchronize(&self) {
+        done(self.pool.device().synchronize());
+    }
+}
+
+/// `g^-1` modulo `2N`, for odd `g`, by Newton's iteration.
+fn inverse_galois(galois: u64, log_n: u32) -> u64 {
+    let inverse = (0..5).fold(galois, |x, _| {
+        x.wrapping_mul(2u64.wrapping_sub(galois.wrapping_mul(x)))
+    });
+    inverse & ((2 << log_n) - 1)
+}

@@ -1,0 +1,81 @@
+//! The kernels by name.
+
+use crate::abi;
+
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal ($params:ty),)*) => {
+        /// A kernel of `kernels/kernels.cu`.
+        #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum Kernel { $($(#[$doc])* $variant,)* }
+
+        impl Kernel {
+            /// All of them, in the order of their numbers.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
+
+            /// The name of its entry point.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// Bytes of the struct that it takes.
+            pub const fn params_size(self) -> usize {
+                match self { $(Self::$variant => size_of::<$params>(),)* }
+            }
+        }
+    };
+}
+
+kernels! {
+    /// First stages of a transform.
+    NttColumns = "ntt_columns" (abi::NttParams),
+    /// Last stages of a transform, or all of a short one.
+    NttRows = "ntt_rows" (abi::NttParams),
+    /// The same for degree 2^16.
+    NttColumns16 = "ntt_columns_16" (abi::NttParams),
+    /// The same for degree 2^16.
+    NttRows16 = "ntt_rows_16" (abi::NttParams),
+    /// First stages of an inverse transform, or all of a short one.
+    InttRows = "intt_rows" (abi::NttParams),
+    /// Last stages of an inverse transform.
+    InttColumns = "intt_columns" (abi::NttParams),
+    /// The same for degree 2^16.
+    InttRows16 = "intt_rows_16" (abi::NttParams),
+    /// The same for degree 2^16.
+    InttColumns16 = "intt_columns_16" (abi::NttParams),
+    /// Base conversion.
+    Convert = "convert" (abi::ConversionParams),
+    /// a + b.
+    Add = "add" (abi::PointwiseParams),
+    /// a - b.
+    Sub = "sub" (abi::PointwiseParams),
+    /// -a.
+    Neg = "neg" (abi::PointwiseParams),
+    /// a·b.
+    MulInto = "mul_into" (abi::PointwiseParams),
+    /// out + a·b.
+    MulAdd = "mul_add" (abi::PointwiseParams),
+    /// (a - b)·factor.
+    SubScale = "sub_scale" (abi::PointwiseParams),
+    /// a.
+    Copy = "copy" (abi::CopyParams),
+    /// a(X^g), evaluation form.
+    Automorphism = "automorphism" (abi::PointwiseParams),
+    /// out + a(X^g), evaluation form.
+    AddAutomorphism = "add_automorphism" (abi::PointwiseParams),
+    /// a(X^g), coefficient form.
+    AutomorphismCoefficients = "automorphism_coefficients" (abi::PointwiseParams),
+    /// Every so manieth word.
+    Compress = "compress" (abi::PointwiseParams),
+    /// Residues of integers.
+    ReduceSigned = "reduce_signed" (abi::PointwiseParams),
+    /// a·value.
+    Scale = "scale" (abi::ScalarParams),
+    /// a + value.
+    Shift = "shift" (abi::ScalarParams),
+    /// out + a·value.
+    AddScaled = "add_scaled" (abi::ScalarParams),
+    /// Sums of digits times keys.
+    KeyProduct = "key_product" (abi::KeyProductParams),
+    /// Sums of weights times terms.
+    WeightedSum = "weighted_sum" (abi::WeightedSumParams),
+}
