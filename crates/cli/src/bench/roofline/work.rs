@@ -224,7 +224,7 @@ impl Backend for Counter {
                     }
                     Weight::Integers(integers) => {
                         multiply_adds += SUM_REDUCTION + self.transform();
-                        shared += integers.len() as f64 / self.ring.n() as f64;
+                        shared += integers.coefficients().len() as f64 / self.ring.n() as f64;
                     }
                 }
             }
