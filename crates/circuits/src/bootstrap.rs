@@ -19,7 +19,7 @@ use crate::{
     trace::{trace, trace_steps},
 };
 
-/// log2 of q0 over the largest message coefficient. The sine differs from the identity by (2 pi / ratio)^2 / 6 of a value at the bound:
+/// The usual log2 of q0 over the largest message coefficient. The sine differs from the identity by (2 pi / ratio)^2 / 6 of a value at the bound:
 /// 2^-17.3 at 10 bits, and a slope fitted over the interval takes two bits off that.
 pub const MESSAGE_RATIO_BITS: i32 = 10;
 
@@ -32,7 +32,13 @@ pub struct BootstrapShape {
     pub bound: f64,
     /// Whether the slots are complex; a real value needs one EvalMod, a complex one two.
     pub complex: bool,
+    /// log2 of q0 over the largest message coefficient: more makes the sine truer and the message smaller beside the noise. See
+    /// [`MESSAGE_RATIO_BITS`].
+    pub message_ratio_bits: i32,
 }
+
+/// Message ratios that make sense: below, the sine bends within the message; above, noise drowns it.
+const RATIOS: std::ops::RangeInclusive<i32> = 6..=20;
 
 /// Levels that SlotsToCoeffs takes from the input: one for a value of a single slot (its scaling), up to three for all slots.
 pub fn slots_to_coeffs_levels(log_slots: u32) -> usize {
@@ -80,7 +86,18 @@ impl Bootstrapper {
                 got: format!("2^{} slots, bound {}", shape.log_slots, shape.bound),
             });
         }
-        let ratio = 2f64.powi(MESSAGE_RATIO_BITS);
+        if !RATIOS.contains(&shape.message_ratio_bits) {
+            return Err(CkksError::Mismatch {
+                operation: "bootstrap",
+                expected: format!(
+                    "a message ratio of {} to {} bits",
+                    RATIOS.start(),
+                    RATIOS.end()
+                ),
+                got: format!("{} bits", shape.message_ratio_bits),
+            });
+        }
+        let ratio = 2f64.powi(shape.message_ratio_bits);
         let q0 = params.prime(0) as f64;
         let message_scale = Scale(q0 / (ratio * shape.bound));
         let eval_mod = EvalMod::new(ratio);

@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
+use taciturn_circuits::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
 use taciturn_ckks::{
     Complex64, Evaluator, GadgetName, KeyId, KeyRequest, Level, Parameters, named,
 };
@@ -140,6 +140,7 @@ fn bootstrap(client: &mut Keyholder, log_slots: u32, complex: bool) {
         log_slots,
         bound: 1.0,
         complex,
+        message_ratio_bits: MESSAGE_RATIO_BITS,
     };
     let target = Level(9);
     let bootstrapper = Bootstrapper::new(client.encoder(), shape).unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
+use taciturn_circuits::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
 use taciturn_ckks::{Ciphertext, Complex64, Encoder, Evaluator, KeyRequest, Level, named};
 use taciturn_cuda::CudaBackend;
 use taciturn_cuda_shim::{Order, Shim};
@@ -22,6 +22,7 @@ fn bootstraps_agree_word_by_word() {
             log_slots,
             bound: 1.0,
             complex,
+            message_ratio_bits: MESSAGE_RATIO_BITS,
         };
         let values: Vec<Complex64> = (0..1 << log_slots)
             .map(|k| Complex64::new(f64::from(k % 7) / 7.0, 0.0))

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use taciturn_approx::Chebyshev;
 use taciturn_circuits::{
-    BootstrapShape, Bootstrapper, LinearTransform, evaluate_chebyshev, slots_to_coeffs_levels,
+    BootstrapShape, Bootstrapper, LinearTransform, MESSAGE_RATIO_BITS, evaluate_chebyshev,
+    slots_to_coeffs_levels,
 };
 use taciturn_ckks::{
     Ciphertext, CkksError, Complex64, Encoder, Evaluator, GadgetName, IntegerPlaintext, KeyId,
@@ -47,6 +48,7 @@ pub fn key_request(encoder: &Encoder, plan: &Plan) -> Result<KeyRequest, CkksErr
             log_slots: slots.ilog2(),
             bound: 1.0,
             complex: false,
+            message_ratio_bits: MESSAGE_RATIO_BITS,
         };
         Bootstrapper::new(encoder, shape)?.request_keys(engine_level(target), &mut request);
     }
@@ -199,6 +201,7 @@ impl CpuMachine {
             log_slots,
             bound,
             complex: false,
+            message_ratio_bits: MESSAGE_RATIO_BITS,
         };
         let made = Arc::new(Bootstrapper::new(&self.encoder, shape)?);
         self.bootstrappers.insert(key, made.clone());

@@ -1,7 +1,7 @@
 //! Bootstrapping at the real, 128-bit parameters: all slots, and 1,024 of them.
 
 use crate::fixture::{client, encrypt, precision, uniform};
-use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
+use taciturn_circuits::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
 use taciturn_ckks::{Complex64, KeyRequest, Level};
 
 /// Bits of the worst and the mean error that are asked for: on uniform values, and (worst only) on a constant and on one-hot vectors.
@@ -18,6 +18,7 @@ fn refreshes_all_slots_and_sparse_ones_at_128_bits() {
             log_slots,
             bound: 1.0,
             complex: false,
+            message_ratio_bits: MESSAGE_RATIO_BITS,
         };
         let bootstrapper = Bootstrapper::new(client.encoder(), shape).unwrap();
         let mut request = KeyRequest::default();

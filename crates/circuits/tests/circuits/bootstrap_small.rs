@@ -1,7 +1,7 @@
 //! Bootstrapping on a small ring, at every shape.
 
 use crate::fixture::{client, encrypt, precision, uniform};
-use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
+use taciturn_circuits::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
 use taciturn_ckks::{Complex64, KeyRequest, Level};
 
 #[test]
@@ -19,6 +19,7 @@ fn refreshes_every_shape() {
             log_slots,
             bound,
             complex: is_complex,
+            message_ratio_bits: MESSAGE_RATIO_BITS,
         };
         let bootstrapper = Bootstrapper::new(client.encoder(), shape).unwrap();
         let mut request = KeyRequest::default();
@@ -50,4 +51,32 @@ fn refreshes_every_shape() {
         );
         assert!(bits.0 > 15.0 && bits.1 > 18.0, "{shape:?}: {bits:?}");
     }
+}
+
+/// The sine differs from its best line by a cube: each bit of the message ratio takes two off the error, down to the noise.
+#[test]
+fn the_message_ratio_sets_the_error_of_the_sine() {
+    let mut client = client("insecure-n11");
+    let mut worst_bits = |message_ratio_bits| {
+        let shape = BootstrapShape {
+            log_slots: 4,
+            bound: 1.0,
+            complex: false,
+            message_ratio_bits,
+        };
+        let bootstrapper = Bootstrapper::new(client.encoder(), shape).ok()?;
+        let mut request = KeyRequest::default();
+        bootstrapper.request_keys(Level(3), &mut request);
+        let ev = client.evaluator(&request).unwrap();
+        // At the bound the line is furthest from the sine.
+        let values = vec![Complex64::ONE; 16];
+        let level = Level(slots_to_coeffs_levels(4));
+        let ct = encrypt(&mut client, &values, level);
+        let out = bootstrapper.bootstrap(client.encoder(), &ev, &ct, Level(3));
+        let out = client.decrypt(&out.unwrap(), 16).unwrap();
+        Some(precision(&out, &values).0)
+    };
+    let (seven, nine) = (worst_bits(7).unwrap(), worst_bits(9).unwrap());
+    assert!((3.0..5.0).contains(&(nine - seven)), "{seven} {nine} bits");
+    assert!(worst_bits(5).is_none() && worst_bits(21).is_none());
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
-use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
+use taciturn_circuits::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
 use taciturn_ckks::{Complex64, Encoder, Evaluator, KeyRequest, Level, Parameters};
 use taciturn_secret::Keyholder;
 
@@ -137,6 +137,7 @@ fn measure(
         log_slots,
         bound: 1.0,
         complex,
+        message_ratio_bits: MESSAGE_RATIO_BITS,
     };
     let bootstrapper = Bootstrapper::new(&encoder, shape)?;
     let mut request = KeyRequest::default();

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use taciturn_circuits::{BootstrapShape, Bootstrapper, slots_to_coeffs_levels};
+use taciturn_circuits::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
 use taciturn_ckks::{Complex64, KeyRequest, Level, Parameters};
 use taciturn_graph::{BootstrapCost, CostTable, LevelCost};
 use taciturn_secret::Keyholder;
@@ -83,6 +83,7 @@ fn bootstrap(params: &Parameters, log_slots: u32, keygen: &mut (f64, f64)) -> Re
         log_slots,
         bound: 1.0,
         complex: false,
+        message_ratio_bits: MESSAGE_RATIO_BITS,
     };
     let bootstrapper = Bootstrapper::new(client.encoder(), shape)?;
     let mut request = KeyRequest::default();

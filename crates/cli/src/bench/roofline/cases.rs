@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use taciturn_circuits::{
-    BootstrapShape, Bootstrapper, LinearTransform, evaluate_chebyshev, slots_to_coeffs_levels,
+    BootstrapShape, Bootstrapper, LinearTransform, MESSAGE_RATIO_BITS, evaluate_chebyshev,
+    slots_to_coeffs_levels,
 };
 use taciturn_ckks::{
     Ciphertext, CkksError, Complex64, Encoder, Evaluator, GadgetName, KeyRequest, Level,
@@ -256,6 +257,7 @@ pub fn bootstraps(
             log_slots,
             bound: 1.0,
             complex: false,
+            message_ratio_bits: MESSAGE_RATIO_BITS,
         };
         let target = Level(TARGET.min(params.max_level().0));
         let mut client = Keyholder::new(params)?;
