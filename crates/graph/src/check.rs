@@ -122,6 +122,7 @@ impl Plan {
         let levels = rotations.map(|(&steps, &level)| (steps, level));
         if let Some((steps, level)) = levels
             .chain(self.relinearization.map(|level| (0, level)))
+            .chain(self.conjugation.map(|level| (0, level)))
             .find(|(steps, level)| !(-slots..slots).contains(steps) || *level > max)
         {
             return unfit(
@@ -140,8 +141,14 @@ impl Plan {
             return unfit(family, "a cache of the model", "one that it does not have");
         }
         let covered = self.clone().cover(graph)?;
-        if (&covered.rotations, covered.relinearization) != (&self.rotations, self.relinearization)
-        {
+        let listed = |plan: &Plan| {
+            (
+                plan.rotations.clone(),
+                plan.relinearization,
+                plan.conjugation,
+            )
+        };
+        if listed(&covered) != listed(self) {
             return unfit("the list of keys", "all that the model needs", "fewer");
         }
         Ok(())

@@ -9,7 +9,7 @@ use taciturn_approx::Chebyshev;
 /// How often what was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Rotations of their own.
+    /// Rotations of their own, and conjugations.
     pub rotations: usize,
     /// Further rotations of the same value.
     pub hoisted_rotations: usize,
@@ -36,6 +36,7 @@ pub struct Counter<'t> {
     milliseconds: f64,
     rotations: BTreeMap<i64, Level>,
     relinearization: Option<Level>,
+    conjugation: Option<Level>,
     transforms: BTreeMap<(PlainId, Level), Diagonals>,
 }
 
@@ -49,6 +50,7 @@ impl<'t> Counter<'t> {
             milliseconds: 0.0,
             rotations: BTreeMap::new(),
             relinearization: None,
+            conjugation: None,
             transforms: BTreeMap::new(),
         }
     }
@@ -71,6 +73,11 @@ impl<'t> Counter<'t> {
     /// The highest level of a product of two values.
     pub fn relinearization(&self) -> Option<Level> {
         self.relinearization
+    }
+
+    /// The highest level of a conjugation.
+    pub fn conjugation(&self) -> Option<Level> {
+        self.conjugation
     }
 
     /// The linear transforms that occurred, each with the level of its operand.
@@ -241,6 +248,14 @@ impl Machine for Counter<'_> {
         diagonals: &Diagonals,
     ) -> Result<Level, SimulationError> {
         let level = Self::take("linear transform", *a, 1)?;
+        if let Some(turn) = diagonals.turn() {
+            self.count_rotations(&[turn], *a);
+            self.count_additions(1, *a);
+            self.conjugation = self.conjugation.max(Some(level));
+            self.counts.rotations += 1;
+            self.milliseconds += self.table.level(level).rotate_ms;
+            self.count_additions(1, level);
+        }
         self.count_rotations(&diagonals.baby_rotations(), *a);
         for steps in diagonals.giant_rotations() {
             self.count_rotations(&[steps], *a);

@@ -42,6 +42,9 @@ pub fn key_request(encoder: &Encoder, plan: &Plan) -> Result<KeyRequest, CkksErr
     if let Some(level) = plan.relinearization {
         add(1, level);
     }
+    if let Some(level) = plan.conjugation {
+        add(Evaluator::galois_of_conjugation(params), level);
+    }
     for (slots, target) in plan.bootstrap_sizes() {
         // Keys depend on the size and the target only.
         let shape = BootstrapShape {
@@ -219,22 +222,11 @@ impl CpuMachine {
         }
         // At the operand's own scale a plaintext takes the product to the next level's canonical scale.
         let scale = self.params.scale(level);
-        let babies = diagonals.baby_steps();
-        let stride = diagonals.stride();
-        let encode = |m: usize| {
-            let (giant, baby) = (m / babies, m % babies);
-            let plain = diagonals.baby_giant_plain(baby, giant);
-            let integers = self.encoder.encode_integers(&complex(&plain), scale)?;
-            Ok((
-                (giant * babies * stride) as i64,
-                (baby * stride) as i64,
-                integers,
-            ))
-        };
-        let steps: Vec<_> = (0..diagonals.count())
-            .into_par_iter()
-            .map(encode)
-            .collect::<Result<_, CkksError>>()?;
+        let giants = (0..diagonals.giant_steps()).into_par_iter();
+        let steps: Vec<_> = giants
+            .map(|giant| self.encode_giant_step(diagonals, giant, scale))
+            .collect::<Result<Vec<_>, CkksError>>()?
+            .concat();
         let transform = Arc::new(LinearTransform::from_steps(steps, scale));
         self.transforms.insert(key, transform.clone());
         Ok(transform)
@@ -361,7 +353,16 @@ impl Machine for CpuMachine {
         diagonals: &Diagonals,
     ) -> Result<Self::Value, CkksError> {
         let transform = self.transform(diagonals, self.level_of(a))?;
-        self.landed(transform.apply(&self.encoder, &self.evaluator, a)?)
+        let Some(turn) = diagonals.turn() else {
+            return self.landed(transform.apply(&self.encoder, &self.evaluator, a)?);
+        };
+        let mut both = self.evaluator.rotate(a, turn)?;
+        self.evaluator.mul_by_i_assign(&mut both);
+        self.evaluator.add_assign(&mut both, a)?;
+        let mut sum = transform.apply(&self.encoder, &self.evaluator, &both)?;
+        let conjugate = self.evaluator.conjugate(&sum)?;
+        self.evaluator.add_assign(&mut sum, &conjugate)?;
+        self.landed(sum)
     }
 
     fn polynomial(

@@ -1,7 +1,11 @@
 //! Lowering: every semantic operation as operations of a slot machine (packing follows the layouts of [`crate::Layout`]).
 
+mod product;
+
 use crate::semantics::Fidelity;
-use crate::{Diagonals, Graph, Heads, Layout, Machine, Matrix, Node, Op, Plain, PlainId, Vector};
+use crate::{Graph, Heads, Layout, Machine, Node, Op, Plain, PlainId, Vector};
+pub use product::weight_diagonals;
+pub(crate) use product::{product_periodic, product_spaced};
 
 /// Computes one node from its inputs, all at one level of at least [`Op::depth`]; the result is that many levels lower.
 ///
@@ -121,49 +125,6 @@ pub(crate) fn fold<M: Machine>(
         a = machine.add(&a, &turned)?;
     }
     Ok(a)
-}
-
-/// Slot `i * t + j` gets `x[r] W[r, i]` for the rows `r = j mod t`; the sum over each run ends at `lane`.
-pub(crate) fn product_spaced<M: Machine>(
-    machine: &mut M,
-    x: &M::Value,
-    matrix: &Matrix,
-    lane: usize,
-) -> Result<M::Value, M::Error> {
-    let slots = machine.slots();
-    let (rows, columns) = (matrix.rows(), matrix.columns());
-    let run = slots / columns;
-    let id = PlainId::of(("product spaced", matrix.name(), rows, columns, slots));
-    let weights = matrix.clone();
-    let diagonals = Diagonals::new(id, run, (rows / run).max(1), slots, move |m, out| {
-        for (slot, out) in out.iter_mut().enumerate() {
-            *out = weights.at((slot + m * run) % rows, slot / run);
-        }
-    });
-    let sums = machine.linear_transform(x, &diagonals)?;
-    let steps =
-        doubling(1, run.min(rows)).map(|step| if lane as i64 & step == 0 { step } else { -step });
-    fold(machine, sums, steps)
-}
-
-/// Slot `i * t + j` gets `x[r] W[r, c]` for columns `c = i * t + j mod columns`; cyclic sums make it valid everywhere.
-pub(crate) fn product_periodic<M: Machine>(
-    machine: &mut M,
-    x: &M::Value,
-    matrix: &Matrix,
-) -> Result<M::Value, M::Error> {
-    let slots = machine.slots();
-    let (rows, columns) = (matrix.rows(), matrix.columns());
-    let run = slots / rows;
-    let id = PlainId::of(("product periodic", matrix.name(), rows, columns, slots));
-    let weights = matrix.clone();
-    let diagonals = Diagonals::new(id, run, (columns / run).max(1), slots, move |m, out| {
-        for (slot, out) in out.iter_mut().enumerate() {
-            *out = weights.at((slot / run + m) % rows, slot % columns);
-        }
-    });
-    let sums = machine.linear_transform(x, &diagonals)?;
-    fold(machine, sums, doubling(columns.max(run), slots))
 }
 
 fn scores<M: Machine>(

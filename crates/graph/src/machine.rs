@@ -81,7 +81,8 @@ pub trait Machine {
         steps: &[i64],
     ) -> Result<Vec<Self::Value>, Self::Error>;
 
-    /// `sum_m rot(a, m * stride) * P_m` by baby-step giant-step, split as [`Diagonals`] says; one level.
+    /// The linear map of [`Diagonals`] by baby-step giant-step, split as these say; one level. A packed one takes a rotation of `a` before it
+    /// and a conjugation of the result.
     fn linear_transform(
         &mut self,
         a: &Self::Value,

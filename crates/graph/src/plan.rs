@@ -83,6 +83,9 @@ pub struct Plan {
     pub rotations: BTreeMap<i64, Level>,
     /// The highest level of a product of two values; none where there is none.
     pub relinearization: Option<Level>,
+    /// The highest level of a conjugation; none where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conjugation: Option<Level>,
     /// The fixed level of every family of caches.
     pub caches: BTreeMap<String, Level>,
     /// In the order of the graph.
@@ -115,6 +118,7 @@ impl Plan {
             microseconds: 0,
             rotations: BTreeMap::new(),
             relinearization: None,
+            conjugation: None,
             caches: BTreeMap::new(),
             modules: Vec::new(),
             nodes: BTreeMap::new(),

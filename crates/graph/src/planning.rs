@@ -76,6 +76,7 @@ impl Plan {
             *highest = level.max(*highest);
         }
         self.relinearization = self.relinearization.max(counter.relinearization());
+        self.conjugation = self.conjugation.max(counter.conjugation());
         Ok(self.seal())
     }
 

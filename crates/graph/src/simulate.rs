@@ -228,21 +228,32 @@ impl Machine for SlotSimulator {
         diagonals: &Diagonals,
     ) -> Result<Slots, SimulationError> {
         let level = Self::take("linear transform", a.level, 1)?;
-        let baby_steps = diagonals.baby_steps();
-        let mut babies = vec![a.clone()];
-        babies.extend(self.rotate_many(a, &diagonals.baby_rotations())?);
+        let mut operands = vec![a.clone()];
+        if let Some(turn) = diagonals.turn() {
+            operands.push(self.rotate(a, turn)?);
+        }
+        let mut babies = Vec::new();
+        for operand in &operands {
+            let mut turned = vec![operand.clone()];
+            turned.extend(self.rotate_many(operand, &diagonals.baby_rotations())?);
+            babies.push(turned);
+        }
+        // Of a packed map twice the real part of (a + i b) P, which is 2 (a Re P - b Im P).
+        let factor = if diagonals.turn().is_some() { 2.0 } else { 1.0 };
         let mut sum = vec![0.0; self.slots];
-        for g in 0..diagonals.count() / baby_steps {
+        for g in 0..diagonals.giant_steps() {
             let mut inner = vec![0.0; self.slots];
-            for (b, baby) in babies.iter().enumerate() {
-                let products =
-                    zip_plain(&baby.slots, &diagonals.baby_giant_plain(b, g), |a, b| a * b);
-                inner
-                    .iter_mut()
-                    .zip(products)
-                    .for_each(|(inner, product)| *inner += product);
+            let plains = diagonals.baby_giant_values(0..diagonals.baby_steps(), g);
+            for (b, plain) in plains.iter().enumerate() {
+                for (slot, inner) in inner.iter_mut().enumerate() {
+                    let weight = plain[slot % plain.len()];
+                    let parts = [weight.re, -weight.im];
+                    *inner += (babies.iter().zip(parts))
+                        .map(|(babies, part)| factor * babies[b].slots[slot] * part)
+                        .sum::<f64>();
+                }
             }
-            let inner = turned(&inner, (g * baby_steps * diagonals.stride()) as i64);
+            let inner = turned(&inner, diagonals.giant_rotation(g));
             sum.iter_mut()
                 .zip(inner)
                 .for_each(|(sum, inner)| *sum += inner);

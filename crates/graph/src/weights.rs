@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A vector in the logical coordinates of the value that it meets.
@@ -63,15 +64,73 @@ impl Hash for Vector {
     }
 }
 
-type Entry = Arc<dyn Fn(usize, usize) -> f64 + Send + Sync>;
-type Product = Arc<dyn Fn(&[f64]) -> Vec<f64> + Send + Sync>;
+/// Entries of a weight matrix wherever they lie. Rows and columns are in range.
+pub trait Entries: Send + Sync {
+    /// The entry at a row and column.
+    fn at(&self, row: usize, column: usize) -> f64;
 
-#[derive(Clone)]
-enum Entries {
-    Dense(Arc<[f32]>),
-    Computed(Entry),
-    /// As `Computed`, with a faster way to the whole product.
-    WithProduct(Entry, Product),
+    /// All entries of some rows and columns, row by row.
+    fn read(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f64]) {
+        let places = rows.flat_map(|row| columns.clone().map(move |column| (row, column)));
+        for (out, (row, column)) in out.iter_mut().zip(places) {
+            *out = self.at(row, column);
+        }
+    }
+
+    /// `x * W` where there is a faster way than by its entries.
+    fn apply(&self, _x: &[f64]) -> Option<Vec<f64>> {
+        None
+    }
+}
+
+/// Stored row by row.
+struct Dense {
+    columns: usize,
+    entries: Arc<[f32]>,
+}
+
+impl Entries for Dense {
+    fn at(&self, row: usize, column: usize) -> f64 {
+        f64::from(self.entries[row * self.columns + column])
+    }
+}
+
+struct Computed<F>(F);
+
+impl<F: Fn(usize, usize) -> f64 + Send + Sync> Entries for Computed<F> {
+    fn at(&self, row: usize, column: usize) -> f64 {
+        (self.0)(row, column)
+    }
+}
+
+/// Columns of a matrix from `start` on, zero beyond the last.
+struct Block {
+    whole: Matrix,
+    start: usize,
+}
+
+impl Entries for Block {
+    fn at(&self, row: usize, column: usize) -> f64 {
+        match self.start + column {
+            column if column < self.whole.columns => self.whole.at(row, column),
+            _ => 0.0,
+        }
+    }
+
+    fn read(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f64]) {
+        let end = (self.start + columns.end).min(self.whole.columns);
+        let known = (self.start + columns.start).min(end)..end;
+        if known.len() == columns.len() {
+            return self.whole.read(rows, known, out);
+        }
+        out.fill(0.0);
+        if !known.is_empty() {
+            for (row, out) in rows.zip(out.chunks_exact_mut(columns.len())) {
+                let out = &mut out[..known.len()];
+                self.whole.read(row..row + 1, known.clone(), out);
+            }
+        }
+    }
 }
 
 /// A weight matrix; a product maps `x` of `rows` entries to `x * W` of `columns` entries.
@@ -83,10 +142,25 @@ pub struct Matrix {
     name: Arc<str>,
     rows: usize,
     columns: usize,
-    entries: Entries,
+    entries: Arc<dyn Entries>,
 }
 
 impl Matrix {
+    /// A matrix over entries wherever they lie.
+    pub fn new(
+        name: impl Into<Arc<str>>,
+        rows: usize,
+        columns: usize,
+        entries: impl Entries + 'static,
+    ) -> Self {
+        Matrix {
+            name: name.into(),
+            rows,
+            columns,
+            entries: Arc::new(entries),
+        }
+    }
+
     /// From stored entries, row by row; `None` unless there are `rows * columns`.
     pub fn dense(
         name: impl Into<Arc<str>>,
@@ -95,12 +169,8 @@ impl Matrix {
         entries: impl Into<Arc<[f32]>>,
     ) -> Option<Self> {
         let entries = entries.into();
-        (rows.checked_mul(columns) == Some(entries.len())).then(|| Matrix {
-            name: name.into(),
-            rows,
-            columns,
-            entries: Entries::Dense(entries),
-        })
+        (rows.checked_mul(columns) == Some(entries.len()))
+            .then(|| Matrix::new(name, rows, columns, Dense { columns, entries }))
     }
 
     /// From a function of row and column, called whenever an entry is needed.
@@ -110,24 +180,7 @@ impl Matrix {
         columns: usize,
         entry: impl Fn(usize, usize) -> f64 + Send + Sync + 'static,
     ) -> Self {
-        Matrix {
-            name: name.into(),
-            rows,
-            columns,
-            entries: Entries::Computed(Arc::new(entry)),
-        }
-    }
-
-    /// The same matrix with `x * W` in one call, for one that is computed.
-    pub fn with_product(
-        self,
-        product: impl Fn(&[f64]) -> Vec<f64> + Send + Sync + 'static,
-    ) -> Self {
-        let entries = match self.entries {
-            Entries::Computed(entry) => Entries::WithProduct(entry, Arc::new(product)),
-            other => other,
-        };
-        Matrix { entries, ..self }
+        Matrix::new(name, rows, columns, Computed(entry))
     }
 
     /// Names the content.
@@ -147,49 +200,31 @@ impl Matrix {
 
     /// The entry at a row and column.
     pub fn at(&self, row: usize, column: usize) -> f64 {
-        match &self.entries {
-            Entries::Dense(entries) => f64::from(entries[row * self.columns + column]),
-            Entries::Computed(entry) | Entries::WithProduct(entry, _) => entry(row, column),
-        }
+        self.entries.at(row, column)
+    }
+
+    /// All entries of some rows and columns, row by row: much faster than one at a time.
+    pub fn read(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f64]) {
+        self.entries.read(rows, columns, out);
     }
 
     /// Columns `start .. start + columns`, zero beyond the last.
     pub fn block(&self, start: usize, columns: usize) -> Matrix {
+        let name = format!("{}[{start}+{columns}]", self.name);
         let whole = self.clone();
-        Matrix::computed(
-            format!("{}[{start}+{columns}]", self.name),
-            self.rows,
-            columns,
-            move |row, column| {
-                if start + column < whole.columns {
-                    whole.at(row, start + column)
-                } else {
-                    0.0
-                }
-            },
-        )
+        Matrix::new(name, self.rows, columns, Block { whole, start })
     }
 
     /// `x * W`.
     pub fn apply(&self, x: &[f64]) -> Vec<f64> {
-        if let Entries::WithProduct(_, product) = &self.entries {
-            return product(x);
+        if let Some(product) = self.entries.apply(x) {
+            return product;
         }
         let mut y = vec![0.0; self.columns];
+        let mut weights = vec![0.0; self.columns];
         for (row, &x) in x.iter().enumerate() {
-            match &self.entries {
-                Entries::Dense(entries) => {
-                    let row = &entries[row * self.columns..][..self.columns];
-                    y.iter_mut()
-                        .zip(row)
-                        .for_each(|(y, &w)| *y += x * f64::from(w));
-                }
-                Entries::Computed(entry) | Entries::WithProduct(entry, _) => {
-                    y.iter_mut()
-                        .enumerate()
-                        .for_each(|(column, y)| *y += x * entry(row, column));
-                }
-            }
+            self.read(row..row + 1, 0..self.columns, &mut weights);
+            y.iter_mut().zip(&weights).for_each(|(y, &w)| *y += x * w);
         }
         y
     }

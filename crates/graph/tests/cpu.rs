@@ -19,7 +19,7 @@ const BOOTSTRAP: f64 = 2e-5;
 /// Worst entry of a block's result, which passes a score of bootstraps and Newton steps.
 const BLOCK: f64 = 1e-4;
 
-const ROTATIONS: [i64; 8] = [1, 2, 3, 4, 8, 12, -5, 512];
+const ROTATIONS: [i64; 9] = [1, 2, 3, 4, 8, 12, 16, -5, 512];
 const TOP: Level = Level(8);
 const REFRESHED: usize = 64;
 const TARGET: Level = Level(7);
@@ -41,6 +41,7 @@ fn plan_for_operations() -> Plan {
         bootstraps: 1,
         rotations: ROTATIONS.into_iter().map(|steps| (steps, TOP)).collect(),
         relinearization: Some(TOP),
+        conjugation: Some(TOP),
         nodes: [("refresh".to_owned(), refresh)].into(),
         ..Plan::empty(SLOTS)
     }
@@ -57,9 +58,12 @@ fn operations<M: Machine>(
             out.copy_from_slice(&values)
         })
     };
-    let diagonals = Diagonals::new(PlainId::of("diagonals"), 4, 4, SLOTS, |m, out| {
-        out.copy_from_slice(&Random::new(100 + m as u64).vector(SLOTS))
-    });
+    let diagonals = |count: usize| {
+        let id = PlainId::of(("diagonals", count));
+        Diagonals::new(id, 4, count, SLOTS, |m, out| {
+            out.copy_from_slice(&Random::new(100 + m as u64).vector(SLOTS))
+        })
+    };
     let polynomial = |low: f64, high: f64, degree: usize| {
         interpolate(|x| (0.7 * x).sin() - 0.2 * x, low, high, degree).unwrap()
     };
@@ -79,7 +83,18 @@ fn operations<M: Machine>(
             "dot plain",
             machine.dot_plain(&[(a, plain(5, SLOTS)), (b, plain(6, 32))])?,
         ),
-        ("linear transform", machine.linear_transform(a, &diagonals)?),
+        (
+            "linear transform",
+            machine.linear_transform(a, &diagonals(4))?,
+        ),
+        (
+            "packed linear transform",
+            machine.linear_transform(a, &diagonals(8).packed())?,
+        ),
+        (
+            "packed pair",
+            machine.linear_transform(a, &diagonals(2).packed())?,
+        ),
         (
             "polynomial",
             machine.polynomial(a, &polynomial(-1.0, 1.0, 15))?,

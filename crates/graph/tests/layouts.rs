@@ -76,6 +76,37 @@ fn products_of_all_shapes() {
     }
 }
 
+/// Packing changes how a map is computed, not the map; every real weight is in one plaintext.
+#[test]
+fn packed_maps_are_the_same_map() {
+    for (slots, stride, count) in [
+        (64, 1, 64),
+        (64, 4, 2),
+        (256, 8, 16),
+        (256, 2, 32),
+        (64, 1, 1),
+    ] {
+        let random = move |m: usize| Random::new(m as u64).vector(slots);
+        let id = PlainId::of(("map", slots, stride, count));
+        let map = Diagonals::new(id, stride, count, slots, move |m, out| {
+            out.copy_from_slice(&random(m))
+        });
+        let x = Random::new(100).vector(slots);
+        let mut want = vec![0.0; slots];
+        for m in 0..count {
+            for (q, (want, weight)) in want.iter_mut().zip(random(m)).enumerate() {
+                *want += x[(q + m * stride) % slots] * weight;
+            }
+        }
+        for map in [map.clone(), map.clone().packed(), map.cheapest()] {
+            let mut simulator = exact(slots);
+            let a = simulator.encrypt(&x, Level(1));
+            let y = simulator.linear_transform(&a, &map).unwrap();
+            assert!(worst(y.as_slice(), &want) < 1e-9, "{map:?}");
+        }
+    }
+}
+
 /// Periodic and repeated results must be valid in every slot, not only where they are read.
 #[test]
 fn results_fill_their_slots() {

@@ -77,7 +77,8 @@ fn count(layout: ProductLayout, width: usize) -> Counts {
     *counter.counts()
 }
 
-/// Rotations of Cachemir's tables 2 and 4 for widths that are powers of two, and what ours saves against its own.
+/// Rotations of Cachemir's tables 2 and 4 for widths that are powers of two, and what ours saves against its own: two weights in a
+/// plaintext among it.
 #[test]
 fn counts_are_those_of_the_papers() {
     let rotations = |layout, width| {
@@ -89,9 +90,9 @@ fn counts_are_those_of_the_papers() {
     let direct = [2048, 4096].map(|d| rotations(ProductLayout::Direct, d));
     assert_eq!(direct, [188, 252]);
     let first = [1024, 2048, 4096].map(|d| rotations(ProductLayout::PeriodicToSpaced, d));
-    assert_eq!(first, [15, 26, 49]);
+    assert_eq!(first, [13, 20, 35]);
     let second = [1024, 2048, 4096].map(|d| rotations(ProductLayout::SpacedToPeriodic, d));
-    assert_eq!(second, interleaved);
+    assert_eq!(second, [18, 24, 38]);
     // Orion counts 24,579 for 4,096 x 16,384: four times the products of a square matrix.
     assert_eq!(
         4 * (rotations(ProductLayout::PackedRow, 4096) - 3) + 3,
@@ -100,6 +101,7 @@ fn counts_are_those_of_the_papers() {
 
     let products = |layout| count(layout, 4096).plain_products;
     assert_eq!(products(ProductLayout::Interleaved), 512);
+    assert_eq!(products(ProductLayout::PeriodicToSpaced), 256);
     assert_eq!(products(ProductLayout::ZeroPadded), 4096);
     assert_eq!(count(ProductLayout::Direct, 4096).weights, 2 * 4096 - 64);
     let nexus = nexus_counts(4096);
@@ -117,6 +119,7 @@ fn plan_for(slots: usize, width: usize) -> Plan {
     Plan {
         max_level: TOP,
         rotations: counter.rotations().clone(),
+        conjugation: counter.conjugation(),
         ..Plan::empty(slots)
     }
 }

@@ -41,6 +41,23 @@ impl FoldedMatrix {
         self.scale * gain * (self.stored.at(i, j) - mean)
     }
 
+    /// The entries in some rows and columns, row by row; zero where either is `padding`.
+    pub(crate) fn gather(&self, rows: &[u32], columns: &[u32], padding: u32, out: &mut [f64]) {
+        self.stored.gather(rows, columns, padding, out);
+        for (&row, out) in rows.iter().zip(out.chunks_exact_mut(columns.len())) {
+            if row == padding {
+                continue;
+            }
+            let mean = self.mean.as_ref().map_or(0.0, |mean| mean[row as usize]);
+            let factor = self.scale * self.gain.as_ref().map_or(1.0, |gain| gain[row as usize]);
+            for (w, &column) in out.iter_mut().zip(columns) {
+                if column != padding {
+                    *w = factor * (*w - mean);
+                }
+            }
+        }
+    }
+
     /// `bias + x W` in f64.
     pub fn affine(&self, x: &[f64], bias: &[f64]) -> Vec<f64> {
         let mut x: Vec<f64> = x.iter().map(|x| self.scale * x).collect();

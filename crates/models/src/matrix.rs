@@ -8,6 +8,8 @@ use crate::elements::Elements;
 
 /// From this many entries on a product is shared among threads.
 const PARALLEL_ENTRIES: usize = 1 << 20;
+/// Neighbouring elements that are converted at once.
+const GATHERED: usize = 128;
 
 /// A `rows x cols` matrix that acts on row vectors from the right: `y = x W`, so `rows` is the input's width. Cloning copies no entries.
 #[derive(Clone)]
@@ -72,6 +74,59 @@ impl Matrix {
         self.elements
             .read(self.offset + i * self.row_stride, &mut row);
         row.into_iter().map(f64::from).collect()
+    }
+
+    /// The entries in some rows and columns, row by row; zero where either is `padding`. Read along the way they are stored.
+    pub(crate) fn gather(&self, rows: &[u32], columns: &[u32], padding: u32, out: &mut [f64]) {
+        let width = columns.len();
+        out.fill(0.0);
+        if self.row_stride == 1 {
+            for (j, &column) in columns.iter().enumerate() {
+                if column != padding {
+                    let start = self.offset + column as usize * self.col_stride;
+                    let put = |i: usize, w| out[i * width + j] = w;
+                    self.gather_line((start, 1), rows, padding, put);
+                }
+            }
+        } else {
+            for (&row, out) in rows.iter().zip(out.chunks_exact_mut(width)) {
+                if row != padding {
+                    let start = self.offset + row as usize * self.row_stride;
+                    let put = |j: usize, w| out[j] = w;
+                    self.gather_line((start, self.col_stride), columns, padding, put);
+                }
+            }
+        }
+    }
+
+    /// The elements at some places of a row or column, those that are neighbours at once.
+    fn gather_line(
+        &self,
+        (start, stride): (usize, usize),
+        places: &[u32],
+        padding: u32,
+        mut put: impl FnMut(usize, f64),
+    ) {
+        let mut buffer = [0.0; GATHERED];
+        let mut first = 0;
+        while first < places.len() {
+            let place = places[first];
+            if place == padding {
+                first += 1;
+                continue;
+            }
+            let neighbours = (place..).zip(&places[first..]);
+            let limit = if stride == 1 { GATHERED } else { 1 };
+            let count = (neighbours.take(limit))
+                .take_while(|&(expected, &got)| expected == got)
+                .count();
+            let buffer = &mut buffer[..count];
+            self.elements.read(start + place as usize * stride, buffer);
+            for (i, &w) in (first..).zip(buffer.iter()) {
+                put(i, f64::from(w));
+            }
+            first += count;
+        }
     }
 
     /// The matrix with rows and columns exchanged; a view.

@@ -60,7 +60,10 @@ fn levels(plan: &Plan) -> impl Iterator<Item = (String, Level)> + '_ {
     let rotations =
         (plan.rotations.iter()).map(|(steps, level)| (format!("the rotation by {steps}"), *level));
     let products = (plan.relinearization.iter()).map(|level| ("relinearization".into(), *level));
-    nodes.chain(caches).chain(rotations).chain(products)
+    let conjugations = (plan.conjugation.iter()).map(|level| ("conjugation".into(), *level));
+    (nodes.chain(caches).chain(rotations))
+        .chain(products)
+        .chain(conjugations)
 }
 
 /// Every key that the plan needs is there, on the limbs where it is used.

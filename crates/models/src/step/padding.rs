@@ -1,8 +1,8 @@
 //! Where entries of queries, keys and values go when heads and channels are padded to powers of two.
 
-use std::sync::Arc;
+use std::ops::Range;
 
-use taciturn_graph::{Heads, Matrix};
+use taciturn_graph::{Entries, Heads, Matrix};
 
 use crate::config::ModelConfig;
 use crate::error::ModelError;
@@ -103,33 +103,50 @@ pub(super) fn padded(
     row: impl Fn(usize) -> usize,
     column: impl Fn(usize) -> usize,
 ) -> Matrix {
-    let from_rows: Arc<[u32]> = inverse(weight.rows(), rows, row).into();
-    let from_columns: Arc<[u32]> = inverse(weight.cols(), columns, column).into();
-    let entry = {
-        let (weight, rows, columns) = (weight.clone(), from_rows.clone(), from_columns.clone());
-        move |i: usize, j: usize| match (rows[i], columns[j]) {
-            (PADDING, _) | (_, PADDING) => 0.0,
-            (i, j) => weight.at(i as usize, j as usize),
-        }
+    let entries = Padded {
+        weight: weight.clone(),
+        rows: inverse(weight.rows(), rows, row),
+        columns: inverse(weight.cols(), columns, column),
     };
-    let weight = weight.clone();
-    let product = move |x: &[f64]| {
-        let mut true_x = vec![0.0; weight.rows()];
-        for (&x, &row) in x.iter().zip(from_rows.iter()) {
+    Matrix::new(name, rows, columns, entries)
+}
+
+/// A matrix seen through the places of its rows and columns.
+struct Padded {
+    weight: FoldedMatrix,
+    /// For every padded row which true one it is.
+    rows: Vec<u32>,
+    columns: Vec<u32>,
+}
+
+impl Entries for Padded {
+    fn at(&self, row: usize, column: usize) -> f64 {
+        match (self.rows[row], self.columns[column]) {
+            (PADDING, _) | (_, PADDING) => 0.0,
+            (row, column) => self.weight.at(row as usize, column as usize),
+        }
+    }
+
+    fn read(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f64]) {
+        let (rows, columns) = (&self.rows[rows], &self.columns[columns]);
+        self.weight.gather(rows, columns, PADDING, out);
+    }
+
+    fn apply(&self, x: &[f64]) -> Option<Vec<f64>> {
+        let mut true_x = vec![0.0; self.weight.rows()];
+        for (&x, &row) in x.iter().zip(&self.rows) {
             if row != PADDING {
                 true_x[row as usize] = x;
             }
         }
-        let y = weight.affine(&true_x, &vec![0.0; weight.cols()]);
-        let columns = from_columns.iter();
-        columns
-            .map(|&column| match column {
-                PADDING => 0.0,
-                column => y[column as usize],
-            })
-            .collect()
-    };
-    Matrix::computed(name, rows, columns, entry).with_product(product)
+        let y = self.weight.affine(&true_x, &vec![0.0; self.weight.cols()]);
+        let columns = self.columns.iter();
+        let place = |&column: &u32| match column {
+            PADDING => 0.0,
+            column => y[column as usize],
+        };
+        Some(columns.map(place).collect())
+    }
 }
 
 /// For each of `padded` places which of `count` entries goes there.

@@ -122,14 +122,16 @@ impl Bench {
     }
 }
 
-/// The keys of all rotations that were counted.
+/// The keys of all rotations that were counted, and of conjugations.
 pub fn key_request(params: &Parameters, counted: &Counter) -> KeyRequest {
     let mut request = KeyRequest::default();
-    for (&steps, &level) in counted.rotations() {
-        let id = KeyId {
-            gadget: GadgetName::Model,
-            galois: Evaluator::galois_of_rotation(params, steps),
-        };
+    let rotations = (counted.rotations().iter())
+        .map(|(&steps, &level)| (Evaluator::galois_of_rotation(params, steps), level));
+    let conjugation = Evaluator::galois_of_conjugation(params);
+    let conjugations = counted.conjugation().map(|level| (conjugation, level));
+    for (galois, level) in rotations.chain(conjugations) {
+        let gadget = GadgetName::Model;
+        let id = KeyId { gadget, galois };
         request.add(id, params.level_basis(EngineLevel(level.index())));
     }
     request
