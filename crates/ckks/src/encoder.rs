@@ -83,10 +83,8 @@ impl Encoder {
     /// Reduces an integer plaintext modulo a set of limbs and transforms it.
     pub fn to_plaintext(&self, integers: &IntegerPlaintext, basis: Basis) -> Plaintext {
         let ring = self.params.ring();
-        let mut poly = ring.from_integers(&integers.coefficients, basis);
-        ring.ntt(&mut poly);
         Plaintext {
-            poly,
+            poly: ring.transform_integers(&integers.coefficients, basis),
             scale: integers.scale,
         }
     }

@@ -1,18 +1,21 @@
 //! `taciturn eval`: how far a way of computing is from the clear model, on a text.
 
-use std::collections::HashMap;
+mod agreement;
+mod simulated;
 
 use anyhow::Result;
 use serde::Serialize;
 use taciturn_ckks::Parameters;
-use taciturn_graph::{Logical, NoiseLevels};
-use taciturn_models::{StepModel, log_sum_exp};
+use taciturn_models::log_sum_exp;
+
+use self::agreement::{Agreement, Choice};
+use self::simulated::Simulated;
 
 use crate::args::{EvalArgs, Mode};
 use crate::checkpoint::Loaded;
 use crate::costs::Costs;
 use crate::device;
-use crate::distribution::{distance, top};
+use crate::distribution::{distance, margin, top};
 use crate::exchange::Exchange;
 use crate::failure::usage;
 use crate::progress;
@@ -22,6 +25,8 @@ use crate::system;
 
 /// Predictions where no number is asked for.
 const DEFAULT_POSITIONS: usize = 64;
+/// Of the noise in simulations: equal runs give equal reports.
+const SEEDS: [u64; 2] = [1, 2];
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -36,7 +41,22 @@ struct Report {
     kl_max: f64,
     top1_agreement: f64,
     max_abs_logit_error: f64,
+    #[serde(flatten)]
+    agreement: Agreement,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulation: Option<Simulation>,
     peak_rss_bytes: u64,
+}
+
+/// The same positions in simulation, beside ciphertexts: what the noise model claims and how it holds.
+#[derive(Clone, Copy, Default, Serialize)]
+struct Simulation {
+    /// Largest difference of a simulated logit from the clear model's.
+    max_abs_logit_error: f64,
+    /// Largest difference of a decrypted logit from the simulated one.
+    max_abs_difference: f64,
+    /// Largest difference between two simulations with noise of their own: what noise alone is claimed to do.
+    max_abs_noise: f64,
 }
 
 /// Runs the command. The text is cut into exchanges of the calibrated length, each after a beginning-of-text token; a prediction is
@@ -90,15 +110,28 @@ pub fn run(args: &EvalArgs) -> Result<()> {
         .copied()
         .zip(tokens[1..].iter().copied())
         .collect();
+    let mut predictor = Predictor::new(args.mode, setup.as_ref().zip(server.as_ref()))?;
     for window in pairs[..positions].chunks(longest) {
         let mut clear = Reference::new(&loaded)?;
-        let mut other = Predictor::new(args.mode, setup.as_ref().zip(server.as_ref()))?;
+        predictor.restart();
         for &(token, next) in window {
             let reference = clear.step(token)?;
-            let logits = match &mut other {
+            let logits = match &mut predictor {
                 Predictor::Clear => reference.clone(),
-                Predictor::Simulated(simulated) => simulated.step(token)?,
-                Predictor::Encrypted(exchange) => exchange.step(token, |_, _, _| {})?.logits,
+                Predictor::Simulated { machine, .. } => machine.step(token)?,
+                Predictor::Encrypted {
+                    exchange, beside, ..
+                } => {
+                    let logits = exchange.step(token, |_, _, _| {})?.logits;
+                    let [first, second] = beside.as_mut();
+                    totals.simulated(
+                        &reference,
+                        &logits,
+                        &first.step(token)?,
+                        &second.step(token)?,
+                    )?;
+                    logits
+                }
             };
             totals.add(&reference, &logits, next)?;
             bar.inc(1);
@@ -109,7 +142,7 @@ pub fn run(args: &EvalArgs) -> Result<()> {
     if args.json {
         return system::print_json(&report);
     }
-    system::print_text(&format!(
+    let mut text = format!(
         "{} over {} positions: perplexity {:.4} (clear {:.4}), divergence {:.2e} mean, {:.2e} worst, \
          same first choice {:.1}%, largest logit error {:.2e}\n",
         report.mode,
@@ -120,80 +153,65 @@ pub fn run(args: &EvalArgs) -> Result<()> {
         report.kl_max,
         100.0 * report.top1_agreement,
         report.max_abs_logit_error
-    ))
+    );
+    text += &report.agreement.text();
+    if let Some(simulation) = &report.simulation {
+        text += &format!(
+            "simulated on the same positions: largest logit error {:.2e}; decrypted and simulated logits differ by {:.2e} at most, two simulations by {:.2e}\n",
+            simulation.max_abs_logit_error, simulation.max_abs_difference, simulation.max_abs_noise
+        );
+    }
+    system::print_text(&text)
 }
 
 /// A way of computing, after the beginning-of-text token.
 enum Predictor<'a> {
     Clear,
-    Simulated(Box<Simulated<'a>>),
-    Encrypted(Box<Exchange>),
+    Simulated {
+        setup: &'a Setup,
+        machine: Box<Simulated<'a>>,
+    },
+    Encrypted {
+        setup: &'a Setup,
+        exchange: Box<Exchange>,
+        /// The same on vectors, with noise of two seeds.
+        beside: Box<[Simulated<'a>; 2]>,
+    },
 }
 
 impl<'a> Predictor<'a> {
+    /// Keys and encoded weights serve every window of the text.
     fn new(mode: Mode, setup: Option<(&'a Setup, &Parameters)>) -> Result<Self> {
-        match (mode, setup) {
-            (Mode::Simulated, Some((setup, _))) => {
-                Ok(Predictor::Simulated(Box::new(Simulated::new(setup))))
-            }
-            (Mode::Encrypted, Some((setup, server))) => Ok(Predictor::Encrypted(Box::new(
-                Exchange::begin(setup, server)?,
-            ))),
-            _ => Ok(Predictor::Clear),
-        }
-    }
-}
-
-/// The approximations and the plan's noise on vectors.
-struct Simulated<'a> {
-    setup: &'a Setup,
-    machine: Logical,
-    inputs: HashMap<String, Vec<f64>>,
-    position: usize,
-}
-
-impl<'a> Simulated<'a> {
-    fn new(setup: &'a Setup) -> Self {
-        let caches = setup.model.prefix_caches();
-        let params = &setup.params;
-        let level_bits = f64::from(params.literal().level_bits);
-        let noise = NoiseLevels::of_ciphertexts(params.ring().n(), level_bits);
-        Simulated {
-            setup,
-            machine: Logical::simulated(noise, 1),
-            inputs: caches
-                .into_iter()
-                .map(|(name, plain)| (name, plain.values()))
-                .collect(),
-            position: 1,
-        }
+        Ok(match (mode, setup) {
+            (Mode::Simulated, Some((setup, _))) => Predictor::Simulated {
+                setup,
+                machine: Box::new(Simulated::new(setup, SEEDS[0])),
+            },
+            (Mode::Encrypted, Some((setup, server))) => Predictor::Encrypted {
+                setup,
+                exchange: Box::new(Exchange::begin(setup, server)?),
+                beside: Box::new(SEEDS.map(|seed| Simulated::new(setup, seed))),
+            },
+            _ => Predictor::Clear,
+        })
     }
 
-    fn step(&mut self, token: u32) -> Result<Vec<f64>> {
-        let model = &self.setup.model;
-        let graph = model.graph(self.position)?;
-        let embedding = model.embed(token, self.position)?;
-        self.inputs
-            .insert(StepModel::input_name().into(), embedding);
-        let mut outputs = self
-            .machine
-            .run(&graph, Some(&self.setup.plan), &self.inputs)?;
-        for (name, id) in graph.outputs() {
-            if graph.node(*id).op.cache_family().is_some()
-                && let Some(cache) = outputs.remove(name)
-            {
-                self.inputs.insert(name.clone(), cache);
+    /// Forgets all tokens but the first.
+    fn restart(&mut self) {
+        match self {
+            Predictor::Clear => {}
+            Predictor::Simulated { setup, machine } => {
+                **machine = Simulated::new(setup, SEEDS[0]);
+            }
+            Predictor::Encrypted {
+                setup,
+                exchange,
+                beside,
+            } => {
+                exchange.restart();
+                **beside = SEEDS.map(|seed| Simulated::new(setup, seed));
             }
         }
-        self.position += 1;
-        // The simulation is on entries: blocks of logits in order are the logits.
-        let mut logits: Vec<f64> = model
-            .logit_outputs(&graph)
-            .iter()
-            .flat_map(|(name, _)| outputs.remove(name).unwrap_or_default())
-            .collect();
-        logits.truncate(model.config().vocabulary);
-        Ok(logits)
     }
 }
 
@@ -205,8 +223,9 @@ struct Totals {
     surprise_clear: f64,
     kl: f64,
     kl_max: f64,
-    agreed: usize,
+    choices: Vec<Choice>,
     error: f64,
+    simulation: Option<Simulation>,
 }
 
 impl Totals {
@@ -219,11 +238,36 @@ impl Totals {
         self.kl += distance.kl;
         self.kl_max = self.kl_max.max(distance.kl);
         self.error = self.error.max(distance.max_abs_logit_error);
-        self.agreed += usize::from(top(clear) == top(other));
+        self.choices.push(Choice {
+            position: self.positions,
+            clear: top(clear),
+            got: top(other),
+            margin: margin(clear),
+        });
         Ok(())
     }
 
-    fn report(&self, mode: Mode, params: Option<ParamsReport>) -> Report {
+    /// Compares decrypted logits with those of two simulations.
+    fn simulated(
+        &mut self,
+        clear: &[f64],
+        decrypted: &[f64],
+        first: &[f64],
+        second: &[f64],
+    ) -> Result<()> {
+        let worst = self.simulation.get_or_insert_default();
+        for (worst, a, b) in [
+            (&mut worst.max_abs_logit_error, clear, first),
+            (&mut worst.max_abs_difference, decrypted, first),
+            (&mut worst.max_abs_noise, first, second),
+        ] {
+            *worst = worst.max(distance(a, b)?.max_abs_logit_error);
+        }
+        Ok(())
+    }
+
+    fn report(self, mode: Mode, params: Option<ParamsReport>) -> Report {
+        let agreed = self.choices.iter().filter(|choice| choice.agrees()).count();
         let mean = |sum: f64| sum / self.positions as f64;
         Report {
             mode: match mode {
@@ -237,8 +281,10 @@ impl Totals {
             perplexity_clear: mean(self.surprise_clear).exp(),
             kl_mean: mean(self.kl),
             kl_max: self.kl_max,
-            top1_agreement: mean(self.agreed as f64),
+            top1_agreement: mean(agreed as f64),
             max_abs_logit_error: self.error,
+            simulation: self.simulation,
+            agreement: Agreement::new(self.choices, self.error),
             peak_rss_bytes: system::peak_rss_bytes(),
         }
     }

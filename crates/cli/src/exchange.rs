@@ -89,6 +89,11 @@ impl Exchange {
         })
     }
 
+    /// Begins another exchange with the same keys and encoded weights.
+    pub fn restart(&mut self) {
+        self.session.restart();
+    }
+
     /// Encrypts a token's embedding, has the server process it, decrypts, and checks every witness before it hands out logits.
     pub fn step(&mut self, token: u32, observe: impl FnMut(&str, usize, usize)) -> Result<Stepped> {
         let position = self.session.position();

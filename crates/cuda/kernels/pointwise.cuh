@@ -87,6 +87,17 @@ POINTWISE(reduce_signed)
     out = x < 0 ? sub_word(0, residue, m) : residue;
 }
 
+// The same for integers of 32 bits, two of which each of a's words has: they lie below every prime.
+POINTWISE(reduce_narrow)
+    if (k & ((1u << p.argument) - 1)) {
+        out = 0;
+        return;
+    }
+    const uint32_t source = k >> p.argument;
+    const int32_t x = (int32_t)(uint32_t)(p.a.words[source / 2] >> 32 * (source & 1));
+    out = x < 0 ? m.word - (uint64_t)(-(int64_t)x) : (uint64_t)x;
+}
+
 #undef POINTWISE
 #undef OPERAND
 

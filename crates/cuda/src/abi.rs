@@ -185,6 +185,8 @@ unsafe impl Plain for u64 {}
 // SAFETY: numbers.
 unsafe impl Plain for i64 {}
 // SAFETY: numbers.
+unsafe impl Plain for i32 {}
+// SAFETY: numbers.
 unsafe impl Plain for f64 {}
 
 /// The bytes of plain values.

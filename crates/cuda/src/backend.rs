@@ -129,7 +129,8 @@ impl Backend for CudaBackend {
 
     fn reduce_signed(&self, tables: &Tables, out: &mut Poly, coefficients: &[i64]) {
         let (count, memory) = (coefficients.len(), self.pool.upload(coefficients));
-        self.residues(tables, self.operand_mut(out), &memory, count);
+        let out = self.operand_mut(out);
+        self.residues(tables, Kernel::ReduceSigned, out, &memory, count);
     }
 
     fn reduce_integers(&self, tables: &Tables, out: &mut Poly, integers: &IntegerPoly) {

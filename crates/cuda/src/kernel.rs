@@ -68,6 +68,8 @@ kernels! {
     Compress = "compress" (abi::PointwiseParams),
     /// Residues of integers.
     ReduceSigned = "reduce_signed" (abi::PointwiseParams),
+    /// Residues of integers of 32 bits.
+    ReduceNarrow = "reduce_narrow" (abi::PointwiseParams),
     /// a·value.
     Scale = "scale" (abi::ScalarParams),
     /// a + value.

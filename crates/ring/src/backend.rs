@@ -1,7 +1,5 @@
 //! What a backend must do.
 
-use std::cell::Cell;
-
 use crate::{
     Automorphism, BaseConversion, DeviceMemory, IntegerPoly, Poly, Tables,
     hoisting::{Hoisted, Step, Terms},
@@ -11,11 +9,6 @@ use std::sync::Arc;
 
 /// The most products that one call of a key product adds up.
 pub const MAX_DIGITS: usize = 16;
-
-thread_local! {
-    /// Where the coefficients of a subring's polynomial are spread out.
-    static SPREAD: Cell<Vec<i64>> = const { Cell::new(Vec::new()) };
-}
 
 /// Which backend a ring computes with.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -65,20 +58,12 @@ pub trait Backend: Send + Sync {
     fn reduce_signed(&self, tables: &Tables, out: &mut Poly, coefficients: &[i64]);
 
     /// The residues of an integer polynomial, in coefficient form.
-    fn reduce_integers(&self, tables: &Tables, out: &mut Poly, integers: &IntegerPoly) {
-        let coefficients = integers.coefficients();
-        let stride = tables.n() / coefficients.len();
-        if stride == 1 {
-            return self.reduce_signed(tables, out, coefficients);
-        }
-        // Taken out rather than borrowed: while this operation waits for other threads, this one may begin another.
-        let mut spread = SPREAD.take();
-        spread.clear();
-        spread.resize(tables.n(), 0);
-        let places = spread.iter_mut().step_by(stride);
-        places.zip(coefficients).for_each(|(to, &from)| *to = from);
-        self.reduce_signed(tables, out, &spread);
-        SPREAD.set(spread);
+    fn reduce_integers(&self, tables: &Tables, out: &mut Poly, integers: &IntegerPoly);
+
+    /// The residues of an integer polynomial, in evaluation form.
+    fn transform_integers(&self, tables: &Tables, out: &mut Poly, integers: &IntegerPoly) {
+        self.reduce_integers(tables, out, integers);
+        self.ntt(tables, out);
     }
 
     /// The smallest stride of sparse polynomials: kernels handle so many words at a time.

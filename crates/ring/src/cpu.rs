@@ -1,10 +1,11 @@
 //! The CPU backends: per-limb kernels, spread over the limbs by rayon.
 
 mod hoisting;
+mod integers;
 mod rns;
 
 use crate::{
-    Automorphism, Backend, BaseConversion, Basis, Form, MAX_DIGITS, Poly, Tables,
+    Automorphism, Backend, BaseConversion, Basis, Form, IntegerPoly, MAX_DIGITS, Poly, Tables,
     hoisting::{Hoisted, Step, Terms},
     kernels::Kernels,
 };
@@ -65,6 +66,19 @@ impl<K: Kernels> Backend for CpuBackend<K> {
         each_limb(out, |i, _, out| {
             self.0.reduce_signed(tables.moduli()[i], out, coefficients)
         });
+    }
+
+    fn reduce_integers(&self, tables: &Tables, out: &mut Poly, integers: &IntegerPoly) {
+        each_limb(out, |i, _, out| {
+            self.reduce_limb(tables.moduli()[i], out, integers.coefficients());
+        });
+    }
+
+    fn transform_integers(&self, tables: &Tables, out: &mut Poly, integers: &IntegerPoly) {
+        each_limb(out, |i, _, out| {
+            self.transform_limb(tables, i, out, integers.coefficients());
+        });
+        out.form = Form::Evaluation;
     }
 
     fn ntt(&self, tables: &Tables, a: &mut Poly) {

@@ -54,7 +54,7 @@ pub use buffer::{pool_bytes, set_pool_limit, trim_pool};
 pub use conversion::BaseConversion;
 pub use error::RingError;
 pub use hoisting::{Hoisted, Rotation, Step, Terms, Weight};
-pub use integers::IntegerPoly;
+pub use integers::{Coefficients, IntegerPoly};
 pub use modulus::{MAX_MODULUS_BITS, MIN_MODULUS_BITS, Modulus};
 pub use poly::{Form, Poly};
 pub use primes::{is_prime, primes_near};

@@ -52,6 +52,16 @@ pub struct NttTable<'a> {
     pub(crate) last_inverse: [u64; 2],
 }
 
+impl<'a> NttTable<'a> {
+    /// For forward transforms of a smaller degree `n`, with the root `psi^(N/n)`.
+    pub(crate) fn of_degree(self, n: usize) -> NttTable<'a> {
+        NttTable {
+            roots: &self.roots[..n],
+            ..self
+        }
+    }
+}
+
 impl Tables {
     pub(crate) fn new(log_n: u32, moduli: &[u64]) -> Result<Self, RingError> {
         check_degree(log_n)?;

@@ -26,6 +26,8 @@ pub struct Session {
     plan: Plan,
     params: Parameters,
     machine: CpuMachine,
+    /// What every exchange begins with: the caches after the public beginning-of-text token, by the names of their members.
+    first: HashMap<String, Arc<Ciphertext>>,
     /// Members of the caches by name.
     caches: HashMap<String, Arc<Ciphertext>>,
     position: usize,
@@ -64,9 +66,16 @@ impl Session {
             plan,
             params: params.clone(),
             machine,
+            first: caches.clone(),
             caches,
             position: 1,
         })
+    }
+
+    /// Forgets all tokens but the beginning-of-text token: another exchange under the same keys and plan.
+    pub fn restart(&mut self) {
+        self.caches = self.first.clone();
+        self.position = 1;
     }
 
     /// Position of the next token; the beginning-of-text token had position 0.

@@ -261,5 +261,14 @@ fn evaluation_in_all_modes() {
             "{report}"
         );
         assert!(number("top1_agreement") > 0.9, "{report}");
+        assert_eq!(report["decided"], report["decided_agreed"], "{report}");
+        let listed = report["listed"].as_array().expect("choices").len() as f64;
+        assert_eq!(number("decided") + listed, number("positions"), "{report}");
+        let simulation = &report["simulation"];
+        assert_eq!(simulation.is_object(), mode == "encrypted");
+        if let Some(difference) = simulation["max_abs_difference"].as_f64() {
+            let noise = simulation["max_abs_noise"].as_f64().expect("a number");
+            assert!(difference < 4.0 * noise, "{report}");
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! Sums over rotations of one value.
 
-use taciturn_ring::{Hoisted, IntegerPoly, Poly, Step, Tables, Terms, Weight};
+use taciturn_ring::{Coefficients, Hoisted, IntegerPoly, Poly, Step, Tables, Terms, Weight};
 
 use super::CudaBackend;
 use super::products::{Factor, KeyProducts};
 use super::rns::transform;
+use crate::Kernel;
 use crate::abi::{CopyJob, MAX_DIGITS, Operand};
 use crate::memory::{Memory, done};
 
@@ -115,10 +116,15 @@ impl CudaBackend {
     /// The residues of an integer polynomial, whose coefficients stay on the device once they were used.
     pub(super) fn residues_of(&self, tables: &Tables, out: Operand, integers: &IntegerPoly) {
         let coefficients = integers.coefficients();
-        let memory: &Memory = integers
-            .attachment()
-            .get_or_init(|| self.pool.upload(coefficients));
+        let memory: &Memory = integers.attachment().get_or_init(|| match coefficients {
+            Coefficients::Narrow(x) => self.pool.upload(x),
+            Coefficients::Wide(x) => self.pool.upload(x),
+        });
         self.check(memory);
-        self.residues(tables, out, memory, coefficients.len());
+        let kernel = match coefficients {
+            Coefficients::Narrow(_) => Kernel::ReduceNarrow,
+            Coefficients::Wide(_) => Kernel::ReduceSigned,
+        };
+        self.residues(tables, kernel, out, memory, coefficients.len());
     }
 }

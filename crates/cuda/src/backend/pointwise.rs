@@ -49,10 +49,11 @@ impl CudaBackend {
         );
     }
 
-    /// The residues of `count` integers, the coefficients at the multiples of `N/count`.
+    /// The residues of `count` integers of the kernel's size, the coefficients at the multiples of `N/count`.
     pub(super) fn residues(
         &self,
         tables: &Tables,
+        kernel: Kernel,
         out: Operand,
         coefficients: &Memory,
         count: usize,
@@ -65,7 +66,7 @@ impl CudaBackend {
             argument: (tables.n() / count).trailing_zeros(),
             ..self.params(tables, out, a, Operand::NONE)
         };
-        self.run(tables, Kernel::ReduceSigned, &params);
+        self.run(tables, kernel, &params);
     }
 
     /// Every word of index `k·stride` of each limb.

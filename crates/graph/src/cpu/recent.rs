@@ -70,7 +70,7 @@ impl Recent {
 }
 
 fn bytes(plaintext: &IntegerPlaintext) -> usize {
-    size_of_val(plaintext.coefficients.coefficients())
+    plaintext.coefficients.bytes()
 }
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ impl<K: Kernels> CpuBackend<K> {
                     sparse.1.push(rotated[step]);
                 }
                 Weight::Integers(coefficients) => {
-                    self.spread(tables, limb, half0, coefficients.coefficients());
+                    self.transform_limb(tables, limb, half0, coefficients.coefficients());
                     for (out, term) in [&mut *out0, &mut *out1].into_iter().zip(rotated[step]) {
                         if i == 0 {
                             self.0.mul_into(q, out, half0, term);
@@ -181,20 +181,5 @@ impl<K: Kernels> CpuBackend<K> {
             self.0.add(q, out0, half0);
             self.0.add(q, out1, half1);
         }
-    }
-
-    /// Evaluations of the polynomial with these coefficients at the multiples of a stride.
-    fn spread(&self, tables: &Tables, limb: usize, out: &mut [u64], coefficients: &[i64]) {
-        let q = tables.moduli()[limb];
-        let stride = out.len() / coefficients.len();
-        if stride == 1 {
-            self.0.reduce_signed(q, out, coefficients);
-        } else {
-            out.fill(0);
-            for (out, &c) in out.iter_mut().step_by(stride).zip(coefficients) {
-                *out = q.from_i128(c.into());
-            }
-        }
-        self.0.ntt(tables.ntt(limb), out);
     }
 }

@@ -11,6 +11,8 @@ pub(crate) trait Kernels: Copy + Send + Sync + 'static {
     const NAME: &'static str;
 
     fn reduce_signed(self, q: Modulus, out: &mut [u64], x: &[i64]);
+    /// The same for integers that lie below every modulus.
+    fn reduce_narrow(self, q: Modulus, out: &mut [u64], x: &[i32]);
 
     fn ntt(self, table: NttTable<'_>, a: &mut [u64]);
     /// `out = (a - ntt(out))·factor`, the factor in Montgomery form: how divisions end.

@@ -22,6 +22,12 @@ impl Kernels for Portable {
             .for_each(|(out, &x)| *out = q.from_i64(x));
     }
 
+    fn reduce_narrow(self, q: Modulus, out: &mut [u64], x: &[i32]) {
+        out.iter_mut()
+            .zip(x)
+            .for_each(|(out, &x)| *out = q.from_i64(x.into()));
+    }
+
     /// Cooley-Tukey with the powers of `psi` merged in: natural order in, bit-reversed order out.
     ///
     /// Words stay below `4q` between stages (Harvey, "Faster arithmetic for number-theoretic transforms", 2014).

@@ -28,17 +28,30 @@ impl Ring {
 
     /// The residues of an integer polynomial, in coefficient form. Contract: its number of coefficients divides `N`.
     pub fn from_integers(&self, integers: &IntegerPoly, basis: Basis) -> Poly {
-        self.check_basis(basis, "from_integers");
-        let count = integers.coefficients().len();
-        assert!(
-            count.is_power_of_two() && count <= self.n(),
-            "from_integers: expected a power of two up to {}, got {count} coefficients",
-            self.n()
-        );
+        self.check_integers(integers, basis, "from_integers");
         let mut out = self.stale(basis, Form::Coefficient);
         self.backend
             .reduce_integers(&self.tables, &mut out, integers);
         out
+    }
+
+    /// [`from_integers`](Self::from_integers), in evaluation form. Cost: a transform of as many words as there are coefficients per limb.
+    pub fn transform_integers(&self, integers: &IntegerPoly, basis: Basis) -> Poly {
+        self.check_integers(integers, basis, "transform_integers");
+        let mut out = self.stale(basis, Form::Coefficient);
+        self.backend
+            .transform_integers(&self.tables, &mut out, integers);
+        out
+    }
+
+    fn check_integers(&self, integers: &IntegerPoly, basis: Basis, operation: &str) {
+        self.check_basis(basis, operation);
+        let count = integers.coefficients().len();
+        assert!(
+            count.is_power_of_two() && count <= self.n(),
+            "{operation}: expected a power of two up to {}, got {count} coefficients",
+            self.n()
+        );
     }
 
     /// The residues of wide integer coefficients, in coefficient form. Contract: `N` coefficients.

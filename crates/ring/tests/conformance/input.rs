@@ -1,7 +1,7 @@
 //! Polynomials from integers and from seeds.
 
 use super::*;
-use taciturn_ring::IntegerPoly;
+use taciturn_ring::{Coefficients, IntegerPoly};
 
 #[test]
 fn signed_integers_become_residues() {
@@ -43,15 +43,67 @@ fn integer_polynomials_are_spread() {
     for ring in rings(6, 3) {
         let basis = Basis::single(0).with(2);
         for count in [1, 4, 64] {
-            let integers: Vec<i64> = (0..count).map(|k| (k - 3) << 55 | 5).collect();
-            let mut spread = vec![0; 64];
-            let places = spread.iter_mut().step_by(64 / count as usize);
-            places.zip(&integers).for_each(|(to, &from)| *to = from);
-            let integers = IntegerPoly::new(integers);
-            for _ in 0..2 {
+            // In 32 and in 64 bits each.
+            for bits in [20, 55] {
+                let integers: Vec<i64> = (0..count).map(|k| (k - 3) << bits | 5).collect();
+                let mut spread = vec![0; 64];
+                let places = spread.iter_mut().step_by(64 / count as usize);
+                places.zip(&integers).for_each(|(to, &from)| *to = from);
+                let integers = IntegerPoly::new(integers);
+                let reduced = ring.from_signed(&spread, basis);
+                let mut transformed = reduced.clone();
+                ring.ntt(&mut transformed);
+                for _ in 0..2 {
+                    assert!(
+                        ring.from_integers(&integers, basis) == reduced
+                            && ring.transform_integers(&integers, basis) == transformed,
+                        "{} {count}",
+                        ring.backend_name()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn coefficients_take_32_bits_where_all_fit() {
+    let edges = vec![i32::MIN, i32::MAX, 0, -1];
+    let wide: Vec<i64> = edges.iter().map(|&x| x.into()).collect();
+    let narrow = IntegerPoly::new(wide.clone());
+    assert_eq!(narrow.coefficients(), Coefficients::Narrow(&edges));
+    assert_eq!(narrow.bytes(), 16);
+    for outside in [1i64 << 31, -(1 << 31) - 1, i64::MAX, i64::MIN] {
+        let mut integers = wide.clone();
+        integers[2] = outside;
+        let poly = IntegerPoly::new(integers.clone());
+        assert_eq!(poly.coefficients(), Coefficients::Wide(&integers));
+        assert_eq!(poly.bytes(), 32);
+    }
+}
+
+#[test]
+fn integers_of_every_size_transform() {
+    for log_n in [4, 5, 8, 9, 12] {
+        for ring in rings(log_n, 6) {
+            let (n, basis) = (ring.n(), ring.full_basis());
+            let mut random = Random(log_n.into());
+            for shift in [1, 12, 24, 32, 40] {
+                // Of any size in 64 bits, then in fewer, down to 24.
+                let edge = |x: i64| {
+                    if x % 5 == 0 {
+                        i64::MIN >> shift
+                    } else {
+                        x >> shift
+                    }
+                };
+                let values: Vec<i64> = (0..n).map(|_| edge(random.next() as i64)).collect();
+                let mut expected = ring.from_signed(&values, basis);
+                ring.ntt(&mut expected);
+                let integers = IntegerPoly::new(values);
                 assert!(
-                    ring.from_integers(&integers, basis) == ring.from_signed(&spread, basis),
-                    "{} {count}",
+                    ring.transform_integers(&integers, basis) == expected,
+                    "{} 2^{log_n}, shift {shift}",
                     ring.backend_name()
                 );
             }

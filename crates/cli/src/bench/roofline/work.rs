@@ -8,7 +8,8 @@ use std::sync::PoisonError;
 
 use serde::Serialize;
 use taciturn_ring::{
-    Automorphism, Backend, BaseConversion, Form, Hoisted, Poly, Ring, Step, Tables, Terms, Weight,
+    Automorphism, Backend, BaseConversion, Coefficients, Form, Hoisted, IntegerPoly, Poly, Ring,
+    Step, Tables, Terms, Weight,
 };
 
 const WORD: f64 = 8.0;
@@ -76,6 +77,22 @@ impl Counter {
         FIXED_PRODUCT * f64::from(self.ring.log_n()) / 2.0
     }
 
+    /// Of an integer polynomial, per coefficient of the ring: multiply-adds of its reduction and of its transform, and words that it takes.
+    fn integers(&self, integers: &IntegerPoly) -> (f64, f64, f64) {
+        let coefficients = integers.coefficients();
+        let n = self.ring.n() as f64;
+        let count = coefficients.len() as f64;
+        let reduction = match coefficients {
+            Coefficients::Narrow(_) => 0.0,
+            Coefficients::Wide(_) => SUM_REDUCTION,
+        };
+        (
+            reduction * count / n,
+            FIXED_PRODUCT * count.log2() / 2.0 * count / n,
+            coefficients.bytes() as f64 / WORD / n,
+        )
+    }
+
     /// A conversion between numbers of limbs: a product and a quotient's share per source; per target a sum over sources and quotient.
     fn conversion(sources: f64, targets: f64) -> f64 {
         let target = TERM * (sources + 1.0) + SUM_REDUCTION - FIXED_PRODUCT;
@@ -99,6 +116,20 @@ impl Backend for Counter {
 
     fn reduce_signed(&self, _: &Tables, out: &mut Poly, _: &[i64]) {
         self.add(limbs(out) * SUM_REDUCTION, limbs(out) + 1.0);
+    }
+
+    fn reduce_integers(&self, _: &Tables, out: &mut Poly, integers: &IntegerPoly) {
+        let (reduction, _, words) = self.integers(integers);
+        self.add(limbs(out) * reduction, limbs(out) + words);
+    }
+
+    fn transform_integers(&self, _: &Tables, out: &mut Poly, integers: &IntegerPoly) {
+        let (reduction, transform, words) = self.integers(integers);
+        self.add(
+            limbs(out) * (reduction + transform),
+            2.0 * limbs(out) + words,
+        );
+        *out = self.ring.zero(out.basis(), Form::Evaluation);
     }
 
     fn ntt(&self, _: &Tables, a: &mut Poly) {
@@ -223,8 +254,9 @@ impl Backend for Counter {
                             * (limbs / weight.basis().len() as f64);
                     }
                     Weight::Integers(integers) => {
-                        multiply_adds += SUM_REDUCTION + self.transform();
-                        shared += integers.coefficients().len() as f64 / self.ring.n() as f64;
+                        let (reduction, transform, words) = self.integers(integers);
+                        multiply_adds += reduction + transform;
+                        shared += words;
                     }
                 }
             }

@@ -41,6 +41,13 @@ pub(super) fn load_signed(words: &[i64; LANES]) -> Words {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
+pub(super) fn load_narrow(words: &[i32; LANES]) -> Words {
+    // SAFETY: reads the 32 bytes of the array; the instruction takes any alignment.
+    _mm512_cvtepi32_epi64(unsafe { _mm256_loadu_si256(words.as_ptr().cast()) })
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
 pub(super) fn store(to: &mut [u64; LANES], words: Words) {
     // SAFETY: writes the 64 bytes of the array; the instruction takes any alignment.
     unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), words) }

@@ -35,6 +35,10 @@ impl Kernels for Avx512 {
         with_features!(self, pointwise::reduce_signed(q, out, x))
     }
 
+    fn reduce_narrow(self, q: Modulus, out: &mut [u64], x: &[i32]) {
+        with_features!(self, pointwise::reduce_narrow(q, out, x))
+    }
+
     fn ntt(self, table: NttTable<'_>, a: &mut [u64]) {
         if a.len() < ntt::MIN_WORDS {
             return Portable.ntt(table, a);

@@ -6,8 +6,8 @@ use crate::{
     automorphism::{LANES, MapPart},
 };
 use std::arch::x86_64::{
-    _mm512_abs_epi64, _mm512_cmplt_epi64_mask, _mm512_mask_blend_epi64, _mm512_permutexvar_epi64,
-    _mm512_setzero_si512,
+    _mm512_abs_epi64, _mm512_cmplt_epi64_mask, _mm512_mask_blend_epi64, _mm512_min_epu64,
+    _mm512_permutexvar_epi64, _mm512_setzero_si512,
 };
 
 #[target_feature(enable = "avx512f,avx512ifma")]
@@ -22,6 +22,16 @@ pub(super) fn reduce_signed(q: Modulus, out: &mut [u64], x: &[i64]) {
         let negative = _mm512_cmplt_epi64_mask(x, zero);
         let negated = reduce(super::lanes::sub(p.q, magnitude), p.q);
         store(out, _mm512_mask_blend_epi64(negative, magnitude, negated));
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+pub(super) fn reduce_narrow(q: Modulus, out: &mut [u64], x: &[i32]) {
+    let p = Prime::new(q);
+    for (out, x) in groups_mut(out).iter_mut().zip(x.as_chunks::<LANES>().0) {
+        let x = load_narrow(x);
+        // As unsigned words negative ones are larger than they are with the modulus added.
+        store(out, _mm512_min_epu64(x, super::lanes::add(x, p.q)));
     }
 }
 
