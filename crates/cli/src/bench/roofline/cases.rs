@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use taciturn_circuits::{
-    BootstrapShape, Bootstrapper, LinearTransform, MESSAGE_RATIO_BITS, evaluate_chebyshev,
+    BootstrapShape, Bootstrapper, LinearTransform, MESSAGE_RATIO_BITS, Values, evaluate_chebyshev,
     slots_to_coeffs_levels,
 };
 use taciturn_ckks::{
