@@ -20,7 +20,7 @@ pub use encoder::Encoder;
 pub use error::CkksError;
 pub use evaluator::Evaluator;
 pub use gadget::{Gadget, GadgetName};
-pub use key_switch::{Decomposed, Extended};
+pub use key_switch::{Decomposed, Extended, HoistedValue};
 pub use keys::{EvaluationKey, EvaluationKeys, KeyId, KeyRequest};
 pub use num_complex::Complex64;
 pub use parameters::{Parameters, ParametersLiteral};

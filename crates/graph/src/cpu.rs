@@ -3,13 +3,13 @@
 mod recent;
 mod weights;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
 use taciturn_approx::Chebyshev;
 use taciturn_circuits::{
-    BootstrapShape, Bootstrapper, LinearTransform, MESSAGE_RATIO_BITS, evaluate_chebyshev,
+    BootstrapShape, Bootstrapper, LinearTransform, MESSAGE_RATIO_BITS, Values, evaluate_chebyshev,
     slots_to_coeffs_levels,
 };
 use taciturn_ckks::{
@@ -45,17 +45,38 @@ pub fn key_request(encoder: &Encoder, plan: &Plan) -> Result<KeyRequest, CkksErr
     if let Some(level) = plan.conjugation {
         add(Evaluator::galois_of_conjugation(params), level);
     }
-    for (slots, target) in plan.bootstrap_sizes() {
+    let mut refresh = |slots: usize, values, target: Level| {
         // Keys depend on the size and the target only.
-        let shape = BootstrapShape {
-            log_slots: slots.ilog2(),
-            bound: 1.0,
-            complex: false,
-            message_ratio_bits: MESSAGE_RATIO_BITS,
-        };
-        Bootstrapper::new(encoder, shape)?.request_keys(engine_level(target), &mut request);
+        let shape = shape(slots.ilog2(), 1.0, values);
+        Bootstrapper::new(encoder, shape)?.request_keys(engine_level(target), &mut request)
+    };
+    // A value of a pair is refreshed alone where a part of the step lacks the other.
+    for (slots, target) in plan.bootstrap_sizes() {
+        refresh(slots, Values::Real, target)?;
+    }
+    for node in plan.nodes.values() {
+        if let Some(bootstrap) = &node.bootstrap
+            && bootstrap.partner.is_some()
+            && pair_fits(params, bootstrap.slots, bootstrap.target)
+        {
+            refresh(bootstrap.slots, Values::Pair, bootstrap.target)?;
+        }
     }
     Ok(request)
+}
+
+fn shape(log_slots: u32, bound: f64, values: Values) -> BootstrapShape {
+    BootstrapShape {
+        log_slots,
+        bound,
+        values,
+        message_ratio_bits: MESSAGE_RATIO_BITS,
+    }
+}
+
+/// Whether two values can share a bootstrap: taking them apart needs a level, and both half of the slots.
+fn pair_fits(params: &Parameters, slots: usize, target: Level) -> bool {
+    slots < params.slots() && engine_level(target) < params.max_level()
 }
 
 /// Levels that a bootstrap of this many slots takes from its input.
@@ -74,7 +95,7 @@ pub struct CpuMachine {
     transforms: HashMap<(PlainId, usize), Arc<LinearTransform>>,
     weights: HashMap<(PlainId, usize), IntegerPlaintext>,
     masks: Recent,
-    bootstrappers: HashMap<(u32, u64), Arc<Bootstrapper>>,
+    bootstrappers: HashMap<(u32, u64, Values), Arc<Bootstrapper>>,
     bootstraps: usize,
 }
 
@@ -159,12 +180,21 @@ impl CpuMachine {
     ) -> Result<(), RunError<CkksError>> {
         let table = CostTable::reference(self.params.slots(), plan.max_level);
         let counter = plan.count(graph, &table)?;
-        let mut refreshes = BTreeSet::new();
+        let mut refreshes = HashSet::new();
         for node in graph.nodes() {
-            if let (Some(bootstrap), Some(bound)) = (&plan.node(&node.name)?.bootstrap, node.bound)
-            {
-                refreshes.insert((bootstrap.slots, bound.to_bits()));
-            }
+            let (Some(bootstrap), Some(bound)) = (&plan.node(&node.name)?.bootstrap, node.bound)
+            else {
+                continue;
+            };
+            let partner = (bootstrap.partner.as_ref()).and_then(|partner| graph.find(partner));
+            let other = partner.and_then(|partner| graph.node(partner).bound);
+            let (values, bound) = match other {
+                Some(other) if pair_fits(&self.params, bootstrap.slots, bootstrap.target) => {
+                    (Values::Pair, bound.max(other))
+                }
+                _ => (Values::Real, bound),
+            };
+            refreshes.insert((bootstrap.slots, bound.to_bits(), values));
         }
         let total = refreshes.len() + counter.transforms().count();
         let mut done = 0;
@@ -176,9 +206,9 @@ impl CpuMachine {
             node: "encoding of weights".into(),
             source,
         };
-        for (slots, bound) in refreshes {
+        for (slots, bound, values) in refreshes {
             step();
-            self.bootstrapper(slots, f64::from_bits(bound))
+            self.bootstrapper(slots, f64::from_bits(bound), values)
                 .map_err(failed)?;
         }
         for (diagonals, level) in counter.transforms() {
@@ -194,19 +224,17 @@ impl CpuMachine {
         &mut self,
         distinct_slots: usize,
         bound: f64,
+        values: Values,
     ) -> Result<Arc<Bootstrapper>, CkksError> {
         let log_slots = distinct_slots.ilog2();
-        let key = (log_slots, bound.to_bits());
+        let key = (log_slots, bound.to_bits(), values);
         if let Some(known) = self.bootstrappers.get(&key) {
             return Ok(known.clone());
         }
-        let shape = BootstrapShape {
-            log_slots,
-            bound,
-            complex: false,
-            message_ratio_bits: MESSAGE_RATIO_BITS,
-        };
-        let made = Arc::new(Bootstrapper::new(&self.encoder, shape)?);
+        let made = Arc::new(Bootstrapper::new(
+            &self.encoder,
+            shape(log_slots, bound, values),
+        )?);
         self.bootstrappers.insert(key, made.clone());
         Ok(made)
     }
@@ -405,7 +433,7 @@ impl Machine for CpuMachine {
         bound: f64,
         target: Level,
     ) -> Result<Self::Value, CkksError> {
-        let bootstrapper = self.bootstrapper(distinct_slots, bound)?;
+        let bootstrapper = self.bootstrapper(distinct_slots, bound, Values::Real)?;
         self.bootstraps += 1;
         let target = engine_level(target);
         Ok(Arc::new(bootstrapper.bootstrap(
@@ -414,5 +442,27 @@ impl Machine for CpuMachine {
             a,
             target,
         )?))
+    }
+
+    fn bootstrap_pair(
+        &mut self,
+        pair: [&Self::Value; 2],
+        distinct_slots: usize,
+        bound: f64,
+        target: Level,
+    ) -> Result<[Self::Value; 2], CkksError> {
+        if !pair_fits(&self.params, distinct_slots, target) {
+            let [first, second] = pair.map(|a| self.bootstrap(a, distinct_slots, bound, target));
+            return Ok([first?, second?]);
+        }
+        let bootstrapper = self.bootstrapper(distinct_slots, bound, Values::Pair)?;
+        self.bootstraps += 1;
+        let refreshed = bootstrapper.bootstrap_pair(
+            &self.encoder,
+            &self.evaluator,
+            pair.map(|a| &**a),
+            engine_level(target),
+        )?;
+        Ok(refreshed.map(Arc::new))
     }
 }

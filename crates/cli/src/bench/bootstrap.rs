@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
-use taciturn_circuits::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
+use taciturn_circuits::{
+    BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, Values, slots_to_coeffs_levels,
+};
 use taciturn_ckks::{Complex64, Encoder, Evaluator, KeyRequest, Level, Parameters};
 use taciturn_secret::Keyholder;
 
@@ -136,12 +138,16 @@ fn measure(
     let shape = BootstrapShape {
         log_slots,
         bound: 1.0,
-        complex,
+        values: if complex {
+            Values::Complex
+        } else {
+            Values::Real
+        },
         message_ratio_bits: MESSAGE_RATIO_BITS,
     };
     let bootstrapper = Bootstrapper::new(&encoder, shape)?;
     let mut request = KeyRequest::default();
-    bootstrapper.request_keys(target, &mut request);
+    bootstrapper.request_keys(target, &mut request)?;
     let start = Instant::now();
     let on_host = client.evaluator(&request)?;
     let ev = Evaluator::new(params, on_host.keys().clone());

@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use taciturn_circuits::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
+use taciturn_circuits::{
+    BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, Values, slots_to_coeffs_levels,
+};
 use taciturn_ckks::{Complex64, KeyRequest, Level, Parameters};
 use taciturn_graph::{BootstrapCost, CostTable, LevelCost};
 use taciturn_secret::Keyholder;
@@ -20,7 +22,7 @@ const TARGETS: [usize; 3] = [4, 10, 16];
 /// Counted bootstraps of each.
 const RUNS: usize = 2;
 
-/// Measures a table; two minutes at N = 2^16.
+/// Measures a table; four minutes at N = 2^16.
 pub fn measure(params: &Parameters) -> Result<Costs> {
     let max = params.max_level().0;
     let mut client = Keyholder::new(params)?;
@@ -45,26 +47,25 @@ pub fn measure(params: &Parameters) -> Result<Costs> {
         .collect();
 
     let mut keygen = (0.0, 0.0);
-    let mut bootstraps: Vec<(u32, Vec<f64>)> = Vec::new();
+    let mut alone: Vec<(u32, Vec<f64>)> = Vec::new();
+    let mut pairs: Vec<(u32, Vec<f64>)> = Vec::new();
     for size in sizes {
-        bootstraps.push((size, bootstrap(params, size, &mut keygen)?));
+        let one = bootstrap(params, size, Values::Real, &mut keygen)?;
+        if size < params.log_slots() {
+            let mut pair = bootstrap(params, size, Values::Pair, &mut keygen)?;
+            // No level is left above the highest to take a pair apart: two bootstraps.
+            pair[max] = 2.0 * one[max];
+            pairs.push((size, pair));
+        }
+        alone.push((size, one));
         bar.inc(1);
     }
     let bootstraps = (0..=params.log_slots())
         .map(|log_slots| BootstrapCost {
             log_slots,
             slots_to_coeffs_levels: slots_to_coeffs_levels(log_slots) as u32,
-            pair_ms: None,
-            target_ms: (0..=max)
-                .map(|target| {
-                    let mut column: Vec<(f64, f64)> = bootstraps
-                        .iter()
-                        .map(|(size, targets)| (f64::from(*size), targets[target]))
-                        .collect();
-                    lower_envelope(&mut column);
-                    between(&column, f64::from(log_slots))
-                })
-                .collect(),
+            pair_ms: (log_slots < params.log_slots()).then(|| by_target(&pairs, log_slots, max)),
+            target_ms: by_target(&alone, log_slots, max),
         })
         .collect();
     bar.finish_and_clear();
@@ -75,34 +76,58 @@ pub fn measure(params: &Parameters) -> Result<Costs> {
     })
 }
 
-/// Milliseconds by target level of one size; adds milliseconds and MiB of its keys to `keygen`.
-fn bootstrap(params: &Parameters, log_slots: u32, keygen: &mut (f64, f64)) -> Result<Vec<f64>> {
+/// Milliseconds by target level of a size between those measured.
+fn by_target(measured: &[(u32, Vec<f64>)], log_slots: u32, max: usize) -> Vec<f64> {
+    (0..=max)
+        .map(|target| {
+            let mut column: Vec<(f64, f64)> = measured
+                .iter()
+                .map(|(size, targets)| (f64::from(*size), targets[target]))
+                .collect();
+            lower_envelope(&mut column);
+            between(&column, f64::from(log_slots))
+        })
+        .collect()
+}
+
+/// Milliseconds by target level of one size, of one real value or of a pair; adds milliseconds and MiB of its keys to `keygen`.
+fn bootstrap(
+    params: &Parameters,
+    log_slots: u32,
+    values: Values,
+    keygen: &mut (f64, f64),
+) -> Result<Vec<f64>> {
     let max = params.max_level().0;
+    let paired = values == Values::Pair;
+    let highest = Level(max - usize::from(paired));
     let mut client = Keyholder::new(params)?;
     let shape = BootstrapShape {
         log_slots,
         bound: 1.0,
-        complex: false,
+        values,
         message_ratio_bits: MESSAGE_RATIO_BITS,
     };
     let bootstrapper = Bootstrapper::new(client.encoder(), shape)?;
     let mut request = KeyRequest::default();
-    bootstrapper.request_keys(params.max_level(), &mut request);
+    bootstrapper.request_keys(highest, &mut request)?;
     let start = Instant::now();
     let evaluator = client.evaluator(&request)?;
     keygen.0 += start.elapsed().as_secs_f64() * 1e3;
     keygen.1 += evaluator.keys().resident_bytes() as f64 / (1 << 20) as f64;
-    let values = vec![Complex64::new(0.5, 0.0); 1 << log_slots];
+    let halves = vec![Complex64::new(0.5, 0.0); 1 << log_slots];
     let input = client
-        .encrypt(&values, Level(slots_to_coeffs_levels(log_slots)))?
+        .encrypt(&halves, Level(slots_to_coeffs_levels(log_slots)))?
         .expand(params);
     let mut column = Vec::new();
-    for target in TARGETS.map(|target| target.min(max)) {
-        let times = sorted_ms(RUNS, || {
-            let target = Level(target);
-            bootstrapper
-                .bootstrap(client.encoder(), &evaluator, &input, target)
-                .map(drop)
+    for target in TARGETS.map(|target| target.min(highest.0)) {
+        let (encoder, level) = (client.encoder(), Level(target));
+        let times = sorted_ms(RUNS, || match values {
+            Values::Pair => bootstrapper
+                .bootstrap_pair(encoder, &evaluator, [&input; 2], level)
+                .map(drop),
+            _ => bootstrapper
+                .bootstrap(encoder, &evaluator, &input, level)
+                .map(drop),
         })?;
         column.push((target as f64, shortest(&times)));
     }
