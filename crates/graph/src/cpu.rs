@@ -13,8 +13,8 @@ use taciturn_circuits::{
     slots_to_coeffs_levels,
 };
 use taciturn_ckks::{
-    Ciphertext, CkksError, Complex64, Encoder, Evaluator, GadgetName, IntegerPlaintext, KeyId,
-    KeyRequest, Parameters, Plaintext, Scale,
+    Ciphertext, CkksError, Complex64, Encoder, Evaluator, IntegerPlaintext, Parameters, Plaintext,
+    Scale,
 };
 
 use self::recent::Recent;
@@ -23,39 +23,6 @@ use crate::{CostTable, Diagonals, Graph, Level, Machine, Plain, PlainId, Plan, R
 
 fn engine_level(level: Level) -> taciturn_ckks::Level {
     taciturn_ckks::Level(level.index())
-}
-
-/// Every key that a step under this plan needs.
-pub fn key_request(encoder: &Encoder, plan: &Plan) -> Result<KeyRequest, CkksError> {
-    let params = encoder.parameters();
-    let mut request = KeyRequest::default();
-    let mut add = |galois, level: Level| {
-        let gadget = GadgetName::Model;
-        request.add(
-            KeyId { gadget, galois },
-            params.level_basis(engine_level(level)),
-        );
-    };
-    for (&steps, &level) in &plan.rotations {
-        add(Evaluator::galois_of_rotation(params, steps), level);
-    }
-    if let Some(level) = plan.relinearization {
-        add(1, level);
-    }
-    if let Some(level) = plan.conjugation {
-        add(Evaluator::galois_of_conjugation(params), level);
-    }
-    for (slots, target) in plan.bootstrap_sizes() {
-        // Keys depend on the size and the target only.
-        let shape = BootstrapShape {
-            log_slots: slots.ilog2(),
-            bound: 1.0,
-            complex: false,
-            message_ratio_bits: MESSAGE_RATIO_BITS,
-        };
-        Bootstrapper::new(encoder, shape)?.request_keys(engine_level(target), &mut request);
-    }
-    Ok(request)
 }
 
 /// Levels that a bootstrap of this many slots takes from its input.
