@@ -3,6 +3,7 @@
 //!
 //! Builds on `taciturn-approx`. Does no encryption.
 
+mod assumed;
 mod bounds;
 mod calibrate;
 mod checkpoint;
@@ -25,6 +26,7 @@ mod tensors;
 mod tokenizer;
 mod weights;
 
+pub use assumed::assumed_for;
 pub use bounds::measure_bounds;
 pub use calibrate::{
     CALIBRATION_FILE, CalibrationOptions, beta_name, calibrate, key_shift_name, load_calibration,
