@@ -157,6 +157,18 @@ pub struct PlanArgs {
     /// Show what each placement predicts.
     #[arg(long)]
     pub compare: bool,
+    /// Show time and memory by context length, up to 1,024 tokens.
+    #[arg(long)]
+    pub contexts: bool,
+    /// Draw memory by context length.
+    #[arg(long, value_name = "FILE.svg")]
+    pub memory_svg: Option<PathBuf>,
+    /// Draw the time of a token by context length.
+    #[arg(long, value_name = "FILE.svg")]
+    pub time_svg: Option<PathBuf>,
+    /// Draw the levels over one decoder block.
+    #[arg(long, value_name = "FILE.svg")]
+    pub levels: Option<PathBuf>,
     /// Write the plan to a file, for `generate --plan`.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

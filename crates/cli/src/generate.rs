@@ -1,5 +1,6 @@
 //! `taciturn generate`: prompt in, text out, and everything in between encrypted.
 
+mod modules;
 mod report;
 mod text;
 
@@ -20,6 +21,7 @@ use crate::prompt;
 use crate::reference::Reference;
 use crate::setup::{ParamsReport, Setup, parameters};
 use crate::system;
+use modules::Clock;
 use report::{CompareReport, Report, StepReport};
 use text::TextStream;
 
@@ -56,6 +58,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         clear: None,
         loaded: &loaded,
         text: TextStream::new(&loaded.tokenizer, args.json),
+        clock: Clock::new(),
         done: 0,
         of: prompt.len() - 2 + new_tokens,
     };
@@ -79,6 +82,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         setup_seconds,
         prompt_steps,
         steps,
+        modules: generation.clock.modules(&setup.plan),
         total_seconds: start.elapsed().as_secs_f64(),
         predicted_memory_bytes: setup.memory.peak,
         peak_rss_bytes: system::peak_rss_bytes(),
@@ -112,6 +116,8 @@ struct Generation<'a> {
     clear: Option<Reference<'a>>,
     loaded: &'a Loaded,
     text: TextStream<'a>,
+    /// Of the new tokens.
+    clock: Clock,
     done: usize,
     /// Tokens that will be processed.
     of: usize,
@@ -134,6 +140,8 @@ impl Generation<'_> {
                 clear.step(token)?;
             }
         }
+        // Tokens of the prompt pass through fewer modules.
+        self.clock = Clock::new();
         let mut steps: Vec<StepReport> = Vec::new();
         let mut token = last;
         while steps.len() < new_tokens {
@@ -185,7 +193,10 @@ impl Generation<'_> {
         self.done += 1;
         let message = format!("{what}, token {} of {}", self.done, self.of);
         let bar = progress::bar_below(self.text.shown(), 1, message);
-        let done = process(&mut self.exchange, &mut |_, index, total| {
+        self.clock.begin();
+        let clock = &mut self.clock;
+        let done = process(&mut self.exchange, &mut |node, index, total| {
+            clock.computed(node);
             bar.set_length(total as u64);
             bar.set_position(index as u64 + 1);
         });

@@ -9,74 +9,20 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use taciturn_approx::Chebyshev;
 use taciturn_circuits::{
-    BootstrapShape, Bootstrapper, LinearTransform, MESSAGE_RATIO_BITS, Values, evaluate_chebyshev,
-    slots_to_coeffs_levels,
+    Bootstrapper, LinearTransform, Values, evaluate_chebyshev, slots_to_coeffs_levels,
 };
 use taciturn_ckks::{
-    Ciphertext, CkksError, Complex64, Encoder, Evaluator, GadgetName, IntegerPlaintext, KeyId,
-    KeyRequest, Parameters, Plaintext, Scale,
+    Ciphertext, CkksError, Complex64, Encoder, Evaluator, IntegerPlaintext, Parameters, Plaintext,
+    Scale,
 };
 
 use self::recent::Recent;
+use crate::keys::{bootstrap_shape, pair_fits};
 use crate::machine::{is_unit_interval, polynomial_depth};
 use crate::{CostTable, Diagonals, Graph, Level, Machine, Plain, PlainId, Plan, RunError};
 
 fn engine_level(level: Level) -> taciturn_ckks::Level {
     taciturn_ckks::Level(level.index())
-}
-
-/// Every key that a step under this plan needs.
-pub fn key_request(encoder: &Encoder, plan: &Plan) -> Result<KeyRequest, CkksError> {
-    let params = encoder.parameters();
-    let mut request = KeyRequest::default();
-    let mut add = |galois, level: Level| {
-        let gadget = GadgetName::Model;
-        request.add(
-            KeyId { gadget, galois },
-            params.level_basis(engine_level(level)),
-        );
-    };
-    for (&steps, &level) in &plan.rotations {
-        add(Evaluator::galois_of_rotation(params, steps), level);
-    }
-    if let Some(level) = plan.relinearization {
-        add(1, level);
-    }
-    if let Some(level) = plan.conjugation {
-        add(Evaluator::galois_of_conjugation(params), level);
-    }
-    let mut refresh = |slots: usize, values, target: Level| {
-        // Keys depend on the size and the target only.
-        let shape = shape(slots.ilog2(), 1.0, values);
-        Bootstrapper::new(encoder, shape)?.request_keys(engine_level(target), &mut request)
-    };
-    // A value of a pair is refreshed alone where a part of the step lacks the other.
-    for (slots, target) in plan.bootstrap_sizes() {
-        refresh(slots, Values::Real, target)?;
-    }
-    for node in plan.nodes.values() {
-        if let Some(bootstrap) = &node.bootstrap
-            && bootstrap.partner.is_some()
-            && pair_fits(params, bootstrap.slots, bootstrap.target)
-        {
-            refresh(bootstrap.slots, Values::Pair, bootstrap.target)?;
-        }
-    }
-    Ok(request)
-}
-
-fn shape(log_slots: u32, bound: f64, values: Values) -> BootstrapShape {
-    BootstrapShape {
-        log_slots,
-        bound,
-        values,
-        message_ratio_bits: MESSAGE_RATIO_BITS,
-    }
-}
-
-/// Whether two values can share a bootstrap: taking them apart needs a level, and both half of the slots.
-fn pair_fits(params: &Parameters, slots: usize, target: Level) -> bool {
-    slots < params.slots() && engine_level(target) < params.max_level()
 }
 
 /// Levels that a bootstrap of this many slots takes from its input.
@@ -233,7 +179,7 @@ impl CpuMachine {
         }
         let made = Arc::new(Bootstrapper::new(
             &self.encoder,
-            shape(log_slots, bound, values),
+            bootstrap_shape(log_slots, bound, values),
         )?);
         self.bootstrappers.insert(key, made.clone());
         Ok(made)

@@ -1,5 +1,7 @@
 //! `taciturn bench primitives`: transforms, products and rotations by level.
 
+mod transforms;
+
 use std::fmt::Write;
 
 use anyhow::{Context, Result, ensure};
@@ -12,6 +14,7 @@ use taciturn_graph::LevelCost;
 use taciturn_ring::Basis;
 use taciturn_secret::Keyholder;
 
+use self::transforms::{TransformCost, transform_cost};
 use super::timing::{median, sorted_ms};
 use crate::args::PrimitivesArgs;
 use crate::device::{self, GpuReport};
@@ -20,6 +23,8 @@ use crate::system;
 
 /// Hoisted rotations of one value.
 const STEPS: [i64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+/// Giant steps of the transforms that are timed are multiples of this.
+const GIANT: i64 = 8;
 const LEVELS: [usize; 5] = [1, 4, 7, 10, 13];
 const TRANSFORM_RUNS: usize = 401;
 const RUNS: usize = 11;
@@ -151,8 +156,9 @@ pub fn key_request(params: &Parameters) -> KeyRequest {
 
 /// Relinearization and the rotations that are timed, with one gadget on some limbs.
 pub fn add_keys(params: &Parameters, gadget: GadgetName, limbs: Basis, request: &mut KeyRequest) {
-    let rotations = STEPS.map(|k| Evaluator::galois_of_rotation(params, k));
-    for galois in rotations.into_iter().chain([1]) {
+    let steps = STEPS.into_iter().chain([2 * GIANT, 3 * GIANT]);
+    let rotations = steps.map(|k| Evaluator::galois_of_rotation(params, k));
+    for galois in rotations.chain([1]) {
         request.add(KeyId { gadget, galois }, limbs);
     }
 }
@@ -202,22 +208,42 @@ fn cost(
         });
         Ok(pick(&times?))
     };
+    let mut products = evaluator.mul(&ct, &ct)?;
+    let rotate_ms = timed(&mut || evaluator.rotate(&ct, 1).map(drop))?;
+    let rotate_many_ms = timed(&mut || evaluator.rotate_many(&ct, &STEPS).map(drop))?;
+    let TransformCost {
+        transform_ms,
+        baby_ms,
+        giant_ms,
+        diagonal_ms,
+    } = transform_cost(&encoder, evaluator, &ct, &integers, timed)?;
     Ok(LevelCost {
-        rotate_ms: timed(&mut || evaluator.rotate(&ct, 1).map(drop))?,
-        hoisted_rotate_ms: timed(&mut || evaluator.rotate_many(&ct, &STEPS).map(drop))?
-            / STEPS.len() as f64,
+        rotate_ms,
+        hoisted_rotate_ms: ((rotate_many_ms - rotate_ms) / (STEPS.len() - 1) as f64).max(0.0),
         product_rescale_ms: timed(&mut || {
             evaluator
                 .relinearize_rescale(&evaluator.mul(&ct, &ct)?)
                 .map(drop)
         })?,
+        tensor_ms: timed(&mut || {
+            let product = evaluator.mul(&ct, &ct)?;
+            evaluator.add_assign(&mut products, &product)
+        })?,
         plain_product_ms: timed(&mut || evaluator.mul_plain(&ct, &plaintext).map(drop))?,
+        multiple_ms: timed(&mut || evaluator.add_multiple_assign(&mut sum, &ct, 12_345))?,
         rescale_ms: timed(&mut || evaluator.rescale(&product).map(drop))?,
-        add_ms: timed(&mut || evaluator.add_assign(&mut sum, &ct))?,
+        add_ms: timed(&mut || {
+            let mut sum = ct.clone();
+            evaluator.add_assign(&mut sum, &ct)
+        })?,
         encode_ms: timed(&mut || {
             encoder.to_plaintext(&integers, basis);
             Ok(())
         })?,
+        transform_ms,
+        baby_ms,
+        giant_ms,
+        diagonal_ms,
     })
 }
 

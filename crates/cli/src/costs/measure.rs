@@ -3,24 +3,32 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use rayon::prelude::*;
 use taciturn_circuits::{
     BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, Values, slots_to_coeffs_levels,
 };
-use taciturn_ckks::{Complex64, KeyRequest, Level, Parameters};
+use taciturn_ckks::{Complex64, Encoder, KeyRequest, Level, Parameters};
 use taciturn_graph::{BootstrapCost, CostTable, LevelCost};
 use taciturn_secret::Keyholder;
 
 use super::{Costs, Origin};
 use crate::bench::primitives;
-use crate::bench::timing::{shortest, sorted_ms};
+use crate::bench::timing::{median, shortest, sorted_ms};
 use crate::progress;
+use crate::system;
 
 /// Sizes whose bootstraps are run, as logarithms; the full size comes on top.
-const SIZES: [u32; 5] = [0, 4, 7, 9, 12];
+const SIZES: [u32; 6] = [0, 3, 6, 8, 10, 12];
 /// Targets whose bootstraps are run.
 const TARGETS: [usize; 3] = [4, 10, 16];
 /// Counted bootstraps of each.
 const RUNS: usize = 2;
+/// Every level is measured this often, one level after another, so that other work of some seconds spoils one time of each at most.
+const ROUNDS: usize = 3;
+/// Counted runs of each operation in a round.
+const LEVEL_RUNS: usize = 3;
+/// Timed rounds of plaintexts from slots to integers.
+const EMBED_RUNS: usize = 5;
 
 /// Measures a table; four minutes at N = 2^16.
 pub fn measure(params: &Parameters) -> Result<Costs> {
@@ -32,16 +40,30 @@ pub fn measure(params: &Parameters) -> Result<Costs> {
         .filter(|&size| size < params.log_slots())
         .chain([params.log_slots()])
         .collect();
-    let bar = progress::bar(probes.len() + sizes.len(), "measuring this machine");
+    let bar = progress::bar(
+        ROUNDS * probes.len() + sizes.len(),
+        "measuring this machine",
+    );
     let evaluator = client.evaluator(&primitives::key_request(params))?;
-    let mut measured = Vec::new();
-    for &level in &probes {
-        measured.push((
-            level,
-            primitives::level_cost(&mut client, &evaluator, Level(level), 7, shortest)?,
-        ));
-        bar.inc(1);
+    let mut rounds: Vec<(usize, Vec<LevelCost>)> =
+        probes.iter().map(|&level| (level, Vec::new())).collect();
+    for _ in 0..ROUNDS {
+        for (level, costs) in &mut rounds {
+            let level = Level(*level);
+            costs.push(primitives::level_cost(
+                &mut client,
+                &evaluator,
+                level,
+                LEVEL_RUNS,
+                median,
+            )?);
+            bar.inc(1);
+        }
     }
+    let measured: Vec<(usize, LevelCost)> = rounds
+        .into_iter()
+        .map(|(level, costs)| (level, middle(&costs)))
+        .collect();
     let levels = (0..=max)
         .map(|level| level_between(&measured, level))
         .collect();
@@ -71,7 +93,11 @@ pub fn measure(params: &Parameters) -> Result<Costs> {
     bar.finish_and_clear();
     Ok(Costs {
         origin: Origin::Measured,
-        table: CostTable { levels, bootstraps },
+        table: CostTable {
+            levels,
+            bootstraps,
+            embed_ms: embed(params)?,
+        },
         keygen_ms_per_mib: keygen.0 / keygen.1,
     })
 }
@@ -146,22 +172,38 @@ fn lower_envelope(points: &mut [(f64, f64)]) {
 }
 
 fn level_between(measured: &[(usize, LevelCost)], level: usize) -> LevelCost {
-    let field = |of: fn(&LevelCost) -> f64| {
+    let field = |i: usize| {
         let column: Vec<(f64, f64)> = measured
             .iter()
-            .map(|(level, cost)| (*level as f64, of(cost)))
+            .map(|(level, cost)| (*level as f64, cost.times()[i]))
             .collect();
         between(&column, level as f64)
     };
-    LevelCost {
-        rotate_ms: field(|cost| cost.rotate_ms),
-        hoisted_rotate_ms: field(|cost| cost.hoisted_rotate_ms),
-        product_rescale_ms: field(|cost| cost.product_rescale_ms),
-        plain_product_ms: field(|cost| cost.plain_product_ms),
-        rescale_ms: field(|cost| cost.rescale_ms),
-        add_ms: field(|cost| cost.add_ms),
-        encode_ms: field(|cost| cost.encode_ms),
-    }
+    LevelCost::from_times(std::array::from_fn(field))
+}
+
+/// The median of every time.
+fn middle(costs: &[LevelCost]) -> LevelCost {
+    let times = std::array::from_fn(|i| {
+        let mut times: Vec<f64> = costs.iter().map(|cost| cost.times()[i]).collect();
+        times.sort_by(f64::total_cmp);
+        median(&times)
+    });
+    LevelCost::from_times(times)
+}
+
+/// Milliseconds from slots to integers, each of several plaintexts that are made at once.
+fn embed(params: &Parameters) -> Result<f64> {
+    let encoder = Encoder::new(params);
+    let values = primitives::sample(params);
+    let scale = params.scale(params.max_level());
+    let each = 4 * system::threads();
+    let times = sorted_ms(EMBED_RUNS, || {
+        (0..each)
+            .into_par_iter()
+            .try_for_each(|_| encoder.encode_integers(&values, scale).map(drop))
+    })?;
+    Ok(median(&times) / each as f64)
 }
 
 /// Straight lines between points in ascending order, level before the first and after the last.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::modules::{ModuleTime, whole};
 use crate::costs::Origin;
 use crate::device::GpuReport;
 use crate::distribution::Distance;
@@ -31,6 +32,8 @@ pub struct Report {
     /// Seconds of each prompt token that was processed under encryption before the one whose step gives the first new token.
     pub prompt_steps: Vec<f64>,
     pub steps: Vec<StepReport>,
+    /// Of a new token.
+    pub modules: Vec<ModuleTime>,
     /// From the command's beginning to its last token.
     pub total_seconds: f64,
     pub predicted_memory_bytes: u64,
@@ -95,6 +98,7 @@ impl Report {
                     self.steps.first().map_or(0, |step| step.bootstraps)
                 ),
             ),
+            ("modules", whole(&self.modules)),
             ("total", format!("{:.1} s", self.total_seconds)),
             (
                 "memory",
