@@ -247,6 +247,6 @@ pub fn plan_over(
     placement: &(impl Placement + ?Sized),
 ) -> Result<Plan, ModelError> {
     let plan = taciturn_graph::plan(&graphs[0], costs, placement)?;
-    let others = graphs[1..].iter();
-    Ok(others.fold(Ok(plan), |plan, graph| plan?.cover(graph))?)
+    let covered = (graphs[1..].iter()).try_fold(plan, |plan, graph| plan.cover(graph))?;
+    Ok(covered)
 }
