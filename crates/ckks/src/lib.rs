@@ -4,6 +4,7 @@
 //! `taciturn-secret`, which depends on this crate and never the other way round.
 
 mod ciphertext;
+mod embedding;
 mod encoder;
 mod error;
 mod evaluator;
