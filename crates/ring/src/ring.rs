@@ -5,8 +5,8 @@ mod input;
 mod rns;
 
 use crate::{
-    Automorphism, Backend, BackendKind, BaseConversion, Basis, Form, Modulus, Poly, Queue, RingError,
-    Tables, cpu::CpuBackend, kernels::portable::Portable, words::Words,
+    Automorphism, Backend, BackendKind, BaseConversion, Basis, Form, Modulus, Poly, Queue,
+    RingError, Tables, cpu::CpuBackend, kernels::portable::Portable, words::Words,
 };
 use std::collections::HashMap;
 use std::fmt;
