@@ -40,8 +40,8 @@ enum State {
     Seen,
     /// It can be replayed.
     Kept(Arc<Kept>),
-    /// It cannot.
-    Refused,
+    /// It cannot, for this reason.
+    Refused(&'static str),
 }
 
 struct Kept {
@@ -118,7 +118,7 @@ impl Evaluator {
                 self.recordings().set(key, State::Seen);
                 Ok(outputs)
             }
-            Some(State::Refused) => work(inputs),
+            Some(State::Refused(_)) => work(inputs),
             Some(State::Seen) => self.record(queue, key, inputs, &work),
             Some(State::Kept(kept)) => {
                 let polys = kept.recording.replay(&polys_of(inputs));
@@ -153,10 +153,20 @@ impl Evaluator {
         let results = ciphertexts(recorded.results.unwrap_or_default(), &outputs);
         let state = match recorded.recording {
             Ok(recording) => State::Kept(Arc::new(Kept { recording, outputs })),
-            Err(_) => State::Refused,
+            Err(reason) => State::Refused(reason),
         };
         self.recordings().set(key, state);
         Ok(results)
+    }
+
+    /// Why circuits are not replayed that ran at least twice.
+    pub fn refused_recordings(&self) -> Vec<&'static str> {
+        let table = self.recordings().lock();
+        let states = table.states.values().filter_map(|(_, state)| match state {
+            State::Refused(reason) => Some(*reason),
+            State::Seen | State::Kept(_) => None,
+        });
+        states.collect()
     }
 
     /// For measurements: the kernels in each kept circuit, by themselves, each queued `repeats` times.
@@ -165,7 +175,7 @@ impl Evaluator {
             let table = self.recordings().lock();
             let states = table.states.values().filter_map(|(_, state)| match state {
                 State::Kept(kept) => Some(kept.clone()),
-                State::Seen | State::Refused => None,
+                State::Seen | State::Refused(_) => None,
             });
             states.collect()
         };

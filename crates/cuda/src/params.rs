@@ -255,7 +255,9 @@ impl Params for PointwiseParams {
         let mut out = Accesses::new(self.log_n);
         match kernel {
             // Of another length than the result, or no polynomial.
-            Kernel::Compress | Kernel::ReduceSigned => out.whole(self.a.words, false),
+            Kernel::Compress | Kernel::ReduceSigned | Kernel::ReduceNarrow => {
+                out.whole(self.a.words, false)
+            }
             _ => {
                 out.limbs(&self.a, self.limbs, false);
                 out.limbs(&self.b, self.limbs, false);
@@ -274,6 +276,7 @@ impl Params for PointwiseParams {
             Kernel::MulAdd => (4.0, PRODUCT, 0.0),
             Kernel::SubScale => (3.0, PRODUCT + 1.0, 0.0),
             Kernel::ReduceSigned => (1.0 + 1.0 / count(self.limbs).max(1.0), 0.0, REDUCE_WIDE),
+            Kernel::ReduceNarrow => (1.0 + 0.5 / count(self.limbs).max(1.0), 0.0, 0.0),
             _ => (2.0, 0.0, 0.0),
         };
         Cost::per_word(words, traffic, fp64, integer)
