@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 
 use taciturn_ckks::{
     Ciphertext, CircuitId, CkksError, Encoder, Evaluator, Extended, GadgetName, KeyId, KeyRequest,
-    Level,
-    Parameters, Scale,
+    Level, Parameters, Scale,
 };
 use taciturn_ring::Basis;
 

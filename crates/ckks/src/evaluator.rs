@@ -16,7 +16,7 @@ pub struct Evaluator {
     params: Parameters,
     keys: EvaluationKeys,
     /// Shared by copies, which have the same keys.
-    recordings: Arc<Recordings>,
+    recordings: Option<Arc<Recordings>>,
 }
 
 impl Evaluator {
@@ -25,12 +25,21 @@ impl Evaluator {
         Self {
             params: params.clone(),
             keys,
-            recordings: Arc::default(),
+            recordings: Some(Arc::default()),
         }
     }
 
-    pub(crate) fn recordings(&self) -> &Recordings {
-        &self.recordings
+    pub(crate) fn recordings(&self) -> Option<&Recordings> {
+        self.recordings.as_deref()
+    }
+
+    /// The same with no circuit recorded: on a device each kernel is queued by itself.
+    #[must_use]
+    pub fn without_recordings(self) -> Self {
+        Self {
+            recordings: None,
+            ..self
+        }
     }
 
     /// The parameters.

@@ -74,6 +74,38 @@ impl Recordings {
         Some(state.clone())
     }
 
+    fn record<E>(
+        &self,
+        queue: &dyn Queue,
+        key: Key,
+        inputs: &[&Ciphertext],
+        work: &dyn Fn(&[&Ciphertext]) -> Result<Vec<Ciphertext>, E>,
+    ) -> Result<Vec<Ciphertext>, E> {
+        let shapes: Vec<(usize, Scale)> = inputs.iter().map(|ct| shape(ct)).collect();
+        let mut outcome = Ok(Vec::new());
+        let recorded = queue.record(&polys_of(inputs), &mut |fixed: &[Poly]| {
+            let inputs = ciphertexts(fixed.to_vec(), &shapes);
+            match work(&inputs.iter().collect::<Vec<_>>()) {
+                Ok(outputs) => {
+                    outcome = Ok(outputs.iter().map(shape).collect());
+                    Some(outputs.into_iter().flat_map(|ct| ct.polys).collect())
+                }
+                Err(error) => {
+                    outcome = Err(error);
+                    None
+                }
+            }
+        });
+        let outputs = outcome?;
+        let results = ciphertexts(recorded.results.unwrap_or_default(), &outputs);
+        let state = match recorded.recording {
+            Ok(recording) => State::Kept(Arc::new(Kept { recording, outputs })),
+            Err(reason) => State::Refused(reason),
+        };
+        self.set(key, state);
+        Ok(results)
+    }
+
     /// The least recently used makes room.
     fn set(&self, key: Key, state: State) {
         let mut table = self.lock();
@@ -103,7 +135,8 @@ impl Evaluator {
         work: impl Fn(&[&Ciphertext]) -> Result<Vec<Ciphertext>, E>,
     ) -> Result<Vec<Ciphertext>, E> {
         let queue = self.params().ring().queue();
-        let Some(queue) = queue.filter(|queue| !queue.is_recording()) else {
+        let queue = queue.filter(|queue| !queue.is_recording());
+        let (Some(queue), Some(recordings)) = (queue, self.recordings()) else {
             return work(inputs);
         };
         let shape = |ct: &&Ciphertext| (ct.basis(), ct.polys.len(), ct.scale.0.to_bits());
@@ -112,14 +145,14 @@ impl Evaluator {
             variant,
             inputs: inputs.iter().map(shape).collect(),
         };
-        match self.recordings().get(&key) {
+        match recordings.get(&key) {
             None => {
                 let outputs = work(inputs)?;
-                self.recordings().set(key, State::Seen);
+                recordings.set(key, State::Seen);
                 Ok(outputs)
             }
             Some(State::Refused(_)) => work(inputs),
-            Some(State::Seen) => self.record(queue, key, inputs, &work),
+            Some(State::Seen) => recordings.record(queue, key, inputs, &work),
             Some(State::Kept(kept)) => {
                 let polys = kept.recording.replay(&polys_of(inputs));
                 Ok(ciphertexts(polys, &kept.outputs))
@@ -127,60 +160,34 @@ impl Evaluator {
         }
     }
 
-    fn record<E>(
-        &self,
-        queue: &dyn Queue,
-        key: Key,
-        inputs: &[&Ciphertext],
-        work: &dyn Fn(&[&Ciphertext]) -> Result<Vec<Ciphertext>, E>,
-    ) -> Result<Vec<Ciphertext>, E> {
-        let shapes: Vec<(usize, Scale)> = inputs.iter().map(|ct| shape(ct)).collect();
-        let mut outcome = Ok(Vec::new());
-        let recorded = queue.record(&polys_of(inputs), &mut |fixed: &[Poly]| {
-            let inputs = ciphertexts(fixed.to_vec(), &shapes);
-            match work(&inputs.iter().collect::<Vec<_>>()) {
-                Ok(outputs) => {
-                    outcome = Ok(outputs.iter().map(shape).collect());
-                    Some(outputs.into_iter().flat_map(|ct| ct.polys).collect())
-                }
-                Err(error) => {
-                    outcome = Err(error);
-                    None
-                }
-            }
-        });
-        let outputs = outcome?;
-        let results = ciphertexts(recorded.results.unwrap_or_default(), &outputs);
-        let state = match recorded.recording {
-            Ok(recording) => State::Kept(Arc::new(Kept { recording, outputs })),
-            Err(reason) => State::Refused(reason),
-        };
-        self.recordings().set(key, state);
-        Ok(results)
-    }
-
     /// Why circuits are not replayed that ran at least twice.
     pub fn refused_recordings(&self) -> Vec<&'static str> {
-        let table = self.recordings().lock();
-        let states = table.states.values().filter_map(|(_, state)| match state {
-            State::Refused(reason) => Some(*reason),
+        let reasons = self.states().into_iter().filter_map(|state| match state {
+            State::Refused(reason) => Some(reason),
             State::Seen | State::Kept(_) => None,
         });
-        states.collect()
+        reasons.collect()
     }
 
     /// For measurements: the kernels in each kept circuit, by themselves, each queued `repeats` times.
     pub fn kernel_times(&self, repeats: u32) -> Vec<Vec<KernelTime>> {
-        let kept: Vec<Arc<Kept>> = {
-            let table = self.recordings().lock();
-            let states = table.states.values().filter_map(|(_, state)| match state {
-                State::Kept(kept) => Some(kept.clone()),
-                State::Seen | State::Refused(_) => None,
-            });
-            states.collect()
-        };
-        let times = kept.iter().map(|kept| kept.recording.profile(repeats));
+        let times = self.states().into_iter().filter_map(|state| match state {
+            State::Kept(kept) => Some(kept.recording.profile(repeats)),
+            State::Seen | State::Refused(_) => None,
+        });
         times.collect()
+    }
+
+    fn states(&self) -> Vec<State> {
+        let Some(recordings) = self.recordings() else {
+            return Vec::new();
+        };
+        let table = recordings.lock();
+        table
+            .states
+            .values()
+            .map(|(_, state)| state.clone())
+            .collect()
     }
 }
 
