@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use taciturn_ckks::{
-    Ciphertext, CkksError, Encoder, Evaluator, Extended, GadgetName, KeyId, KeyRequest, Level,
-    Parameters, Scale,
+    Ciphertext, CircuitId, CkksError, Encoder, Evaluator, Extended, GadgetName, KeyId, KeyRequest,
+    Level, Parameters, Scale,
 };
 use taciturn_ring::Basis;
 
@@ -23,6 +23,7 @@ use crate::{
 
 /// Refreshes ciphertexts of one shape to any level.
 pub struct Bootstrapper {
+    circuit: CircuitId,
     params: Parameters,
     shape: BootstrapShape,
     eval_mod: EvalMod,
@@ -125,6 +126,7 @@ impl Bootstrapper {
         let trace = Trace::new(&params, 1 << log_complex, shape.is_constant());
         let halves = (shape.values == Values::Pair).then(|| Halves::new(shape.log_slots));
         Ok(Self {
+            circuit: CircuitId::new(),
             params,
             shape,
             eval_mod,
@@ -211,7 +213,7 @@ impl Bootstrapper {
     }
 
     /// The value of `ct` at `target` level and its canonical scale. The input is at its level's canonical scale, at
-    /// [`slots_to_coeffs_levels`] or above.
+    /// [`slots_to_coeffs_levels`] or above. On a device the second bootstrap of equal inputs' shapes is recorded, and later ones are replayed.
     pub fn bootstrap(
         &self,
         encoder: &Encoder,
@@ -226,8 +228,11 @@ impl Bootstrapper {
                 got: "one".into(),
             });
         }
-        let input = self.input(ev, ct)?;
-        self.refresh(encoder, ev, input, target)
+        let [out] = self.recorded(ev, [ct], target, |[ct]| {
+            let input = self.input(ev, ct)?;
+            Ok([self.refresh(encoder, ev, input, target)?])
+        })?;
+        Ok(out)
     }
 
     /// [`bootstrap`](Self::bootstrap) of two real values, by a shape of [`Values::Pair`].
@@ -245,11 +250,31 @@ impl Bootstrapper {
                 got: "two".into(),
             });
         };
-        let mut input = self.input(ev, pair[1])?;
-        ev.mul_by_i_assign(&mut input);
-        ev.add_assign(&mut input, &self.input(ev, pair[0])?)?;
-        let both = self.refresh(encoder, ev, input, self.refreshed_level(target)?)?;
-        halves.apart(encoder, ev, &both)
+        self.recorded(ev, pair, target, |pair| {
+            let mut input = self.input(ev, pair[1])?;
+            ev.mul_by_i_assign(&mut input);
+            ev.add_assign(&mut input, &self.input(ev, pair[0])?)?;
+            let both = self.refresh(encoder, ev, input, self.refreshed_level(target)?)?;
+            halves.apart(encoder, ev, &both)
+        })
+    }
+
+    /// Recorded and replayed where a device computes; as many results as inputs.
+    fn recorded<const COUNT: usize>(
+        &self,
+        ev: &Evaluator,
+        inputs: [&Ciphertext; COUNT],
+        target: Level,
+        work: impl Fn([&Ciphertext; COUNT]) -> Result<[Ciphertext; COUNT], CkksError>,
+    ) -> Result<[Ciphertext; COUNT], CkksError> {
+        let outs = ev.recorded(self.circuit, target.0 as u64, &inputs, |inputs| {
+            let inputs = std::array::from_fn(|k| inputs[k]);
+            work(inputs).map(Vec::from)
+        })?;
+        let mut outs = outs.into_iter();
+        Ok(std::array::from_fn(|_| {
+            outs.next().expect("a result for each input")
+        }))
     }
 
     /// A value at the level that SlotsToCoeffs begins at.

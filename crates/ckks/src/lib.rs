@@ -13,6 +13,7 @@ mod key_switch;
 mod keys;
 mod parameters;
 mod presets;
+mod recorded;
 mod scale;
 mod security;
 
@@ -26,5 +27,6 @@ pub use keys::{EvaluationKey, EvaluationKeys, KeyId, KeyRequest};
 pub use num_complex::Complex64;
 pub use parameters::{Parameters, ParametersLiteral};
 pub use presets::{ParameterSet, named, names};
+pub use recorded::CircuitId;
 pub use scale::{Level, Scale};
 pub use security::{SecretDistribution, SecurityEstimate, bound_bits};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
-use crate::device::Choice;
+use crate::device::{Choice, KeyHalves};
 use crate::number::{positive, real, whole};
 use crate::size;
 use crate::strategy::Strategy;
@@ -276,6 +276,9 @@ pub struct DeviceArgs {
     /// Where to compute on ciphertexts: cpu, cuda, cuda:N for GPU number N, or auto for a GPU if there is one. Results are the same.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: Choice,
+    /// Where a GPU takes the halves of keys from that a seed stands for. Results are the same.
+    #[arg(long, value_enum, value_name = "WAY", default_value_t)]
+    pub key_halves: KeyHalves,
 }
 
 /// `taciturn bench kernels`.
@@ -315,6 +318,9 @@ pub struct BootstrapArgs {
     /// Level to refresh to, the levels of the next bootstrap's first transforms included.
     #[arg(long, value_name = "LEVEL", default_value_t = 14, value_parser = whole::<usize>)]
     pub level: usize,
+    /// More levels to refresh to, each measured by itself.
+    #[arg(long, value_name = "LEVEL,...", value_delimiter = ',', value_parser = whole::<usize>)]
+    pub levels: Vec<usize>,
     /// Counted bootstraps.
     #[arg(long, value_name = "N", default_value = "3", value_parser = positive)]
     pub runs: NonZeroUsize,

@@ -39,7 +39,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     })
     .map_err(of_flag)?;
     let params = parameters(&args.params)?;
-    let (server, gpu) = device::place(&params, args.device.device)?;
+    let (server, gpu) = device::place(&params, &args.device)?;
     let loaded = Loaded::new(&args.model)?;
     let new_tokens = args.max_new_tokens.get();
     let prompt = prompt::tokens(&loaded, &args.prompt, new_tokens)?;

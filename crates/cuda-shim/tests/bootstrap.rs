@@ -58,6 +58,36 @@ fn bootstraps_agree_word_by_word() {
         println!("{shape:?}: {} launches", shim.launches() - launches);
         assert_eq!(device.transfers(), before, "{shape:?}: hidden copies");
         same(&again, &expected);
+
+        assert_eq!(on_device.refused_recordings(), [""; 0]);
+
+        // That run was recorded: others are replayed, in an order of kernels of the shim's choice.
+        let (before, launches) = (device.transfers(), shim.launches());
+        let replayed = run();
+        let replays = shim.launches() - launches;
+        println!("{shape:?}: {replays} launches replayed");
+        assert_eq!(device.transfers(), before, "{shape:?}: hidden copies");
+        same(&replayed, &expected);
+        let kernels = on_device.kernel_times(0);
+        let kept: usize = kernels.iter().flatten().map(|kernel| kernel.launches).sum();
+        assert_eq!(kernels.len(), 1, "{shape:?}: one circuit is kept");
+        // Inputs and results are copied.
+        assert_eq!(kept + 4, replays as usize);
+
+        // Other values, other words.
+        let values: Vec<Complex64> = values.iter().map(|value| 0.5 - value).collect();
+        let other = client
+            .encrypt(&values, Level(slots_to_coeffs_levels(log_slots)))
+            .unwrap()
+            .expand(client.params());
+        same(
+            &bootstrapper
+                .bootstrap(&encoder, &on_device, &other, TARGET)
+                .unwrap(),
+            &host
+                .bootstrap(client.encoder(), &on_host, &other, TARGET)
+                .unwrap(),
+        );
     }
 }
 
