@@ -50,6 +50,9 @@ struct Kept {
     outputs: Vec<(usize, Scale)>,
 }
 
+/// What is computed from the inputs.
+type Circuit<'w, E> = dyn Fn(&[&Ciphertext]) -> Result<Vec<Ciphertext>, E> + 'w;
+
 /// The circuits of an evaluator.
 #[derive(Default)]
 pub(crate) struct Recordings(Mutex<Table>);
@@ -79,7 +82,7 @@ impl Recordings {
         queue: &dyn Queue,
         key: Key,
         inputs: &[&Ciphertext],
-        work: &dyn Fn(&[&Ciphertext]) -> Result<Vec<Ciphertext>, E>,
+        work: &Circuit<'_, E>,
     ) -> Result<Vec<Ciphertext>, E> {
         let shapes: Vec<(usize, Scale)> = inputs.iter().map(|ct| shape(ct)).collect();
         let mut outcome = Ok(Vec::new());

@@ -356,7 +356,7 @@ impl Params for WeightedSumParams {
 
 /// A copy of parameters whose address is that of a struct's, for sequences that outlive them.
 pub(crate) fn words_of<P: Plain>(params: &P) -> Box<[u64]> {
-    const { assert!(size_of::<P>() % size_of::<u64>() == 0 && align_of::<P>() <= 8) };
+    const { assert!(size_of::<P>().is_multiple_of(size_of::<u64>()) && align_of::<P>() <= 8) };
     abi::bytes(std::slice::from_ref(params))
         .as_chunks::<8>()
         .0

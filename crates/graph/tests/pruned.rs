@@ -54,7 +54,10 @@ fn cachemir_cuts_what_is_too_deep_and_ends_in_several_results() {
         let choice = Cachemir.place(&problem);
         let cost = problem.cost(&choice);
         let best = problem.cost(&Optimal::default().place(&problem));
-        assert!(cost.is_finite() && best <= cost + 1e-6, "{steps}: {best} and {cost}");
+        assert!(
+            cost.is_finite() && best <= cost + 1e-6,
+            "{steps}: {best} and {cost}"
+        );
         problem.plan(&choice).unwrap();
     }
 }
