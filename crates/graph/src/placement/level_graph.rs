@@ -304,8 +304,8 @@ impl<'a, R: Rules> Solver<'a, R> {
                     }
                     _ => {
                         let whole = self.layer(begin, &nodes, &inside);
-                        // Only where it is too deep: a search through its steps takes long.
-                        match begin.filter(|&begin| !whole.lead() && !self.is_around(begin)) {
+                        // Only where it is too deep, and not within another: a search through steps takes long.
+                        match begin.filter(|_| !whole.lead() && self.around.is_empty()) {
                             Some(begin) => self.stepped(begin, &nodes, &inside),
                             None => whole,
                         }
