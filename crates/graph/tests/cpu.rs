@@ -26,23 +26,29 @@ const TARGET: Level = Level(7);
 
 /// A plan that asks for the keys of [`operations`].
 fn plan_for_operations() -> Plan {
-    let refresh = NodePlan {
+    let refresh = |partner: Option<&str>| NodePlan {
         level_in: TOP,
         level_out: TOP,
         bootstrap: Some(BootstrapPlan {
             slots: REFRESHED,
             target: TARGET,
-            partner: None,
+            partner: partner.map(str::to_owned),
         }),
         microseconds: 0,
     };
     Plan {
         max_level: TOP,
-        bootstraps: 1,
+        bootstraps: 2,
         rotations: ROTATIONS.into_iter().map(|steps| (steps, TOP)).collect(),
         relinearization: Some(TOP),
         conjugation: Some(TOP),
-        nodes: [("refresh".to_owned(), refresh)].into(),
+        nodes: [
+            ("refresh", None),
+            ("first", Some("second")),
+            ("second", Some("first")),
+        ]
+        .map(|(name, partner)| (name.to_owned(), refresh(partner)))
+        .into(),
         ..Plan::empty(SLOTS)
     }
 }
@@ -105,6 +111,12 @@ fn operations<M: Machine>(
         ),
         ("drop", machine.drop_to(a, Level(1))?),
     ];
+    let turned = machine.rotate(p, 1)?;
+    let [first, second] = machine.bootstrap_pair([p, &turned], REFRESHED, 1.0, TARGET)?;
+    out.extend([
+        ("bootstrap of a first", first),
+        ("bootstrap of a second", second),
+    ]);
     for (name, steps) in [("rotate", 3), ("rotate right", -5), ("rotate half", 512)] {
         out.push((name, machine.rotate(a, steps)?));
     }
@@ -131,12 +143,12 @@ fn every_operation_does_what_the_simulator_does() {
     let encrypted = operations(&mut machine, (&values[0], &values[1], &values[2])).unwrap();
     let values = [&a, &b, &p].map(|v| simulator.encrypt(v, TOP));
     let simulated = operations(&mut simulator, (&values[0], &values[1], &values[2])).unwrap();
-    assert_eq!(machine.bootstraps(), 1);
+    assert_eq!(machine.bootstraps(), 2);
     for ((name, have), (_, want)) in encrypted.iter().zip(&simulated) {
         assert_eq!(machine.level(have), simulator.level(want), "{name}");
         let error = worst(&client.decrypt(have), want.as_slice());
         let tolerance = match *name {
-            "bootstrap" => 4.0 * BOOTSTRAP,
+            name if name.starts_with("bootstrap") => BOOTSTRAP,
             _ => OPERATION,
         };
 
@@ -211,6 +223,10 @@ fn blocks_agree(model: &Model, seed: u64) {
     let mut table = CostTable::reference(SLOTS, MAX_LEVEL);
     for bootstrap in &mut table.bootstraps {
         bootstrap.slots_to_coeffs_levels = bootstrap_input_levels(bootstrap.log_slots);
+        // Little more than one alone, but at the highest level, where a pair is two.
+        let mut pair: Vec<f64> = bootstrap.target_ms.iter().map(|ms| 1.1 * ms).collect();
+        *pair.last_mut().unwrap() *= 2.0;
+        bootstrap.pair_ms = (1 << bootstrap.log_slots < SLOTS).then_some(pair);
     }
     let search = Optimal::default();
     let mut plan = plan(&bounded(TOKENS - 1), &table, &search).unwrap();
@@ -218,6 +234,11 @@ fn blocks_agree(model: &Model, seed: u64) {
         plan = plan.cover(&bounded(position)).unwrap();
     }
     assert!(plan.bootstraps > 2);
+    let refreshes = plan.nodes.values().filter_map(|n| n.bootstrap.as_ref());
+    assert!(
+        refreshes.into_iter().any(|b| b.partner.is_some()),
+        "no pair"
+    );
 
     let mut client = Client::new(PARAMS);
     let mut machine = client.machine(&plan);
