@@ -150,8 +150,8 @@ impl Exchange {
     /// Every witness lies in its interval, or nothing else is looked at.
     fn check(&self, graph: &Graph, outputs: &[(String, Ciphertext)]) -> Result<()> {
         for witness in self.model.witnesses(graph) {
-            let slots = self.decrypt(outputs, &witness.output, witness.layout.period())?;
-            let values = witness.layout.compact(&slots);
+            let slots = self.decrypt(outputs, &witness.output, witness.period())?;
+            let values = witness.values(&slots);
             check_interval(&witness.site, witness.low, witness.high, &values)?;
         }
         Ok(())
