@@ -168,6 +168,11 @@ impl<'g> Problem<'g> {
         &self.floors
     }
 
+    /// The least level of a node's result: its family's, where it is a member of one.
+    pub(crate) fn floor(&self, node: usize) -> u32 {
+        self.family(node).map_or(0, |family| self.floors[family])
+    }
+
     /// The graph.
     pub fn graph(&self) -> &'g Graph {
         self.graph
