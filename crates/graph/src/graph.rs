@@ -1,7 +1,7 @@
 //! The graph of one step: named nodes in topological order.
 
 use crate::infer::infer;
-use crate::{GraphError, Layout, Op};
+use crate::{GraphError, Layout, Op, Source};
 use std::collections::HashMap;
 
 /// Names a node of one graph.
@@ -224,6 +224,19 @@ impl Graph {
             outputs: outputs.collect(),
             nodes,
         }
+    }
+
+    /// The same graph with the named nodes as inputs, as they were computed before.
+    pub fn cut(&self, at: impl Fn(&str) -> bool) -> Graph {
+        let mut graph = self.clone();
+        for node in graph.nodes.iter_mut().filter(|node| at(&node.name)) {
+            node.inputs.clear();
+            node.op = Op::Input {
+                source: Source::Fresh,
+                layout: node.layout,
+            };
+        }
+        graph
     }
 
     /// The layouts of a node's inputs.

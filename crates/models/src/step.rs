@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use taciturn_approx::Calibration;
 use taciturn_graph::{
-    CostTable, Graph, GraphError, Layout, Matrix, NodeId, NormSpec, Placement, Plain, PlainId,
-    Plan, Rest, refresh_site,
+    CostTable, Graph, GraphError, Layout, Level, Matrix, NodeId, NormSpec, Placement, Plain,
+    PlainId, Plan, Rest, refresh_site,
 };
 
 use crate::bounds::bound_name;
@@ -261,7 +261,17 @@ impl StepModel {
         costs: &CostTable,
         placement: &(impl Placement + ?Sized),
     ) -> Result<Plan, ModelError> {
-        plan_over(&self.planned_graphs()?, costs, placement)
+        self.plan_beside(costs, placement, &BTreeMap::new())
+    }
+
+    /// The same with the least levels of families of caches: those that passes need.
+    pub fn plan_beside(
+        &self,
+        costs: &CostTable,
+        placement: &(impl Placement + ?Sized),
+        caches: &BTreeMap<String, Level>,
+    ) -> Result<Plan, ModelError> {
+        plan_all(&self.planned_graphs()?, costs, placement, caches)
     }
 }
 
@@ -271,7 +281,17 @@ pub fn plan_over(
     costs: &CostTable,
     placement: &(impl Placement + ?Sized),
 ) -> Result<Plan, ModelError> {
-    let plan = taciturn_graph::plan(&graphs[0], costs, placement)?;
+    plan_all(graphs, costs, placement, &BTreeMap::new())
+}
+
+/// The same with the least levels of families of caches.
+fn plan_all(
+    graphs: &[Graph],
+    costs: &CostTable,
+    placement: &(impl Placement + ?Sized),
+    caches: &BTreeMap<String, Level>,
+) -> Result<Plan, ModelError> {
+    let plan = taciturn_graph::plan_beside(&graphs[0], costs, placement, caches)?;
     let covered = (graphs[1..].iter()).try_fold(plan, |plan, graph| plan.cover(graph))?;
     Ok(covered)
 }

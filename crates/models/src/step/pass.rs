@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use taciturn_graph::{CostTable, Graph, Level, PassSpec, Placement, Plan, plan_beside};
+use taciturn_graph::{CostTable, Graph, Level, PassSpec, Placement, Plan};
 
-use super::{StepModel, with_refreshed};
+use super::{StepModel, plan_all, with_refreshed};
 use crate::error::ModelError;
 
 /// The passes of a step model at a number of tokens side by side. Positions come in blocks of that many; a pass computes new ones of one block.
@@ -103,6 +103,45 @@ impl Pass<'_> {
         })
     }
 
+    /// The step graph of the last block, which has every node of all others.
+    pub fn longest(&self, plan: &Plan, logits: bool) -> Result<Graph, ModelError> {
+        let context = self.model.context;
+        let start = ((context - 1) / self.tokens * self.tokens).max(1);
+        self.step_graph(plan, start..context, logits)
+    }
+
+    /// Whether a node's value is an input of [`acceptance_graph`](Self::acceptance_graph).
+    pub fn is_before_acceptance(node: &str) -> bool {
+        ["key", "value"].iter().any(|part| {
+            node.strip_suffix(part)
+                .is_some_and(|layer| layer.ends_with(".attention."))
+        })
+    }
+
+    /// What is left to do where the keys and values of more tokens were computed than are taken into the caches: those at `positions`.
+    pub fn acceptance_graph(&self, positions: Range<usize>) -> Result<Graph, ModelError> {
+        let graph = self.graph(positions)?.cut(Pass::is_before_acceptance);
+        Ok(graph.pruned(|output| output.contains(".cache.")))
+    }
+
+    /// The plans of single steps and of passes with logits whose caches are at the same levels, so that both can follow each other in any order.
+    pub fn plan_both(
+        &self,
+        costs: &CostTable,
+        placement: &(impl Placement + ?Sized),
+    ) -> Result<[Plan; 2], ModelError> {
+        let mut least = BTreeMap::new();
+        loop {
+            let one = self.model.plan_beside(costs, placement, &least)?;
+            let several = self.plan(costs, placement, &one.caches, true)?;
+            if one.caches == several.caches {
+                return Ok([one, several]);
+            }
+            // Levels only rise, up to the highest that there is.
+            least = several.caches;
+        }
+    }
+
     /// The plan that serves all positions, made for the last block; `caches` are levels that the caches have at least. Without `logits` it is for
     /// passes that only fill the caches.
     pub fn plan(
@@ -121,12 +160,11 @@ impl Pass<'_> {
             })
         };
         let last = (self.model.context - 1) / self.tokens;
-        let plan = plan_beside(&graph(last)?, costs, placement, caches)?;
         // As for one token: the bits of the lane say where products end.
         let blocks = std::iter::successors(Some(1), |b| Some(2 * b)).take_while(|&b| b < last);
-        [0].into_iter()
-            .chain(blocks)
-            .try_fold(plan, |plan, block| Ok(plan.cover(&graph(block)?)?))
+        let graphs = [last, 0].into_iter().chain(blocks).map(graph);
+        let graphs: Vec<Graph> = graphs.collect::<Result<_, _>>()?;
+        plan_all(&graphs, costs, placement, caches)
     }
 
     /// One period of the slots of a pass's input: embeddings of the tokens from `start` on, side by side. Places without a new token repeat the
