@@ -7,8 +7,10 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
 use crate::device::{Choice, KeyHalves};
 use crate::number::{positive, real, whole};
+use crate::passes::PassSize;
 use crate::size;
 use crate::strategy::Strategy;
+use crate::system;
 
 /// Text generation with a language model that never sees the text.
 #[derive(Parser)]
@@ -86,6 +88,14 @@ pub struct MemoryArgs {
     pub memory_limit: Option<u64>,
 }
 
+impl MemoryArgs {
+    /// Bytes that may be used.
+    pub fn limit(&self) -> u64 {
+        self.memory_limit
+            .unwrap_or_else(|| system::memory().available)
+    }
+}
+
 /// `taciturn generate`.
 #[derive(Group)]
 pub struct GenerateArgs {
@@ -100,6 +110,13 @@ pub struct GenerateArgs {
     /// Text to continue.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub prompt: String,
+    /// Text before the prompt that the server may know, as a system prompt: it is computed in the clear.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub public_prefix: Option<String>,
+    /// Tokens of the prompt that are computed side by side: a power of two, off for one after the other, or auto for what is predicted to take
+    /// least time.
+    #[arg(long, value_name = "N", default_value = "auto")]
+    pub pass_size: PassSize,
     /// A plan made by `taciturn plan --out`; by default one is made.
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
@@ -169,6 +186,9 @@ pub struct PlanArgs {
     /// Draw the levels over one decoder block.
     #[arg(long, value_name = "FILE.svg")]
     pub levels: Option<PathBuf>,
+    /// Show what prompts take in passes of several tokens side by side.
+    #[arg(long)]
+    pub passes: bool,
     /// Write the plan to a file, for `generate --plan`.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

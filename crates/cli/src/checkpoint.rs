@@ -21,6 +21,8 @@ pub struct Loaded {
     pub tokenizer: TextTokenizer,
     /// Ranges of its values.
     pub calibration: Calibration,
+    /// Tokens that every exchange begins with after the beginning-of-text token, and that the server may know.
+    pub public: Vec<u32>,
 }
 
 impl Loaded {
@@ -38,6 +40,7 @@ impl Loaded {
             checkpoint,
             tokenizer,
             calibration,
+            public: Vec::new(),
         };
         // The table's context is checked already; this is about the configuration's.
         ensure!(

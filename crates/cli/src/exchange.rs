@@ -9,7 +9,7 @@ use taciturn_ckks::{Ciphertext, Parameters};
 use taciturn_client::{Client, ClientError, check_interval};
 use taciturn_graph::{Graph, Level, Plan};
 use taciturn_models::StepModel;
-use taciturn_server::Session;
+use taciturn_server::{PassPlan, Session};
 use zeroize::Zeroizing;
 
 use crate::progress;
@@ -20,6 +20,8 @@ pub struct Exchange {
     params: Parameters,
     model: Arc<StepModel>,
     plan: Plan,
+    /// How several tokens of a prompt are read at once.
+    passes: Option<PassPlan>,
     input_level: Level,
     client: Client,
     session: Session,
@@ -54,14 +56,14 @@ impl Exchange {
         let mut client = Client::new(&setup.params)?;
         let bar = progress::bar(setup.keys.len(), "making keys");
         let start = Instant::now();
-        let keys = client.evaluation_keys(&setup.plan, |done, _| bar.set_position(done as u64))?;
+        let keys = client.requested_keys(&setup.keys, |done, _| bar.set_position(done as u64))?;
         let key_seconds = start.elapsed().as_secs_f64();
         bar.finish_and_clear();
         let (key_bytes, key_resident_bytes) = (keys.stored_bytes(), keys.resident_bytes());
         let input_level = setup.plan.node(StepModel::input_name())?.level();
         let bar = progress::bar(0, "encoding weights");
         let start = Instant::now();
-        let session = Session::new(
+        let mut session = Session::new(
             setup.model.clone(),
             setup.plan.clone(),
             server,
@@ -71,12 +73,20 @@ impl Exchange {
                 bar.set_position(done as u64);
             },
         )?;
+        let passes = match &setup.passes {
+            None => None,
+            Some(planned) => {
+                session.permit_passes(planned.passes.clone())?;
+                Some(planned.passes.clone())
+            }
+        };
         let encode_seconds = start.elapsed().as_secs_f64();
         bar.finish_and_clear();
         Ok(Exchange {
             params: setup.params.clone(),
             model: setup.model.clone(),
             plan: setup.plan.clone(),
+            passes,
             input_level,
             client,
             session,
@@ -126,12 +136,49 @@ impl Exchange {
             .with_context(|| format!("position {position}"))
     }
 
+    /// How many of these tokens one step takes: those of a pass that begins here, or one.
+    pub fn at_once(&self, tokens: usize) -> Result<usize> {
+        let Some(passes) = &self.passes else {
+            return Ok(tokens.min(1));
+        };
+        let position = self.session.position();
+        let pass = self.model.pass(passes.tokens)?;
+        Ok(pass.positions(position, position + tokens).len())
+    }
+
+    /// As [`absorb`](Self::absorb), for tokens that one pass takes [at once](Self::at_once).
+    pub fn absorb_several(
+        &mut self,
+        tokens: &[u32],
+        observe: impl FnMut(&str, usize, usize),
+    ) -> Result<()> {
+        let passes = match (&self.passes, tokens) {
+            (Some(passes), [_, _, ..]) => passes.clone(),
+            (_, &[token]) => return self.absorb(token, observe),
+            _ => anyhow::bail!("{} tokens at once, without passes", tokens.len()),
+        };
+        let start = self.session.position();
+        let positions = start..start + tokens.len();
+        let at = || format!("positions {start} to {}", positions.end - 1);
+        let model = self.model.clone();
+        let pass = model.pass(passes.tokens)?;
+        let graph = pass.step_graph(&passes.plan, positions.clone(), false)?;
+        let level = passes.plan.node(StepModel::input_name())?.level();
+        let input = self.encrypt(&pass.embed(tokens, start)?, level)?;
+        let answer = self
+            .session
+            .absorb_several(input, tokens.len(), observe)
+            .with_context(at)?;
+        self.check(&graph, &answer.outputs).with_context(at)
+    }
+
     fn embedding(&mut self, token: u32, position: usize) -> Result<Ciphertext> {
         let embedding = self.model.embed(token, position)?;
-        Ok(self
-            .client
-            .encrypt(&embedding, self.input_level)?
-            .expand(&self.params))
+        self.encrypt(&embedding, self.input_level)
+    }
+
+    fn encrypt(&mut self, slots: &[f64], level: Level) -> Result<Ciphertext> {
+        Ok(self.client.encrypt(slots, level)?.expand(&self.params))
     }
 
     fn decrypt(
@@ -150,8 +197,8 @@ impl Exchange {
     /// Every witness lies in its interval, or nothing else is looked at.
     fn check(&self, graph: &Graph, outputs: &[(String, Ciphertext)]) -> Result<()> {
         for witness in self.model.witnesses(graph) {
-            let slots = self.decrypt(outputs, &witness.output, witness.layout.period())?;
-            let values = witness.layout.compact(&slots);
+            let slots = self.decrypt(outputs, &witness.output, witness.period())?;
+            let values = witness.values(&slots);
             check_interval(&witness.site, witness.low, witness.high, &values)?;
         }
         Ok(())

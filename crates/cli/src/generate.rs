@@ -16,6 +16,7 @@ use crate::device;
 use crate::distribution::{distance, margin};
 use crate::exchange::Exchange;
 use crate::failure::usage;
+use crate::passes::PlannedPasses;
 use crate::progress;
 use crate::prompt;
 use crate::reference::Reference;
@@ -40,14 +41,18 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     .map_err(of_flag)?;
     let params = parameters(&args.params)?;
     let (server, gpu) = device::place(&params, &args.device)?;
-    let loaded = Loaded::new(&args.model)?;
+    let mut loaded = Loaded::new(&args.model)?;
     let new_tokens = args.max_new_tokens.get();
+    loaded.public = prompt::public(&loaded, args.public_prefix.as_deref(), new_tokens)?;
+    let loaded = loaded;
     let prompt = prompt::tokens(&loaded, &args.prompt, new_tokens)?;
     let (costs, context) = (Costs::load(&params)?, prompt.len() + new_tokens);
-    let setup = match &args.plan {
+    let mut setup = match &args.plan {
         Some(path) => Setup::planned(&loaded, &params, costs, context, path)?,
         None => Setup::new(&loaded, &params, costs, context)?,
     };
+    let private = setup.model.prefix_tokens()..prompt.len();
+    setup.plan_passes(private.start..private.end - 1, args.pass_size, &args.memory)?;
     setup.check_memory(&args.memory)?;
     let exchange = Exchange::begin(&setup, &server)?;
     let made = exchange.made;
@@ -60,12 +65,12 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         text: TextStream::new(&loaded.tokenizer, args.json),
         clock: Clock::new(),
         done: 0,
-        of: prompt.len() - 2 + new_tokens,
+        of: private.len() - 1 + new_tokens,
     };
     if args.compare {
         generation.clear = Some(Reference::new(&loaded)?);
     }
-    let (prompt_steps, steps) = generation.run(&prompt, new_tokens)?;
+    let (prompt_steps, steps) = generation.run(&prompt[private], new_tokens)?;
     let text = generation.text.finish()?;
     let report = Report {
         params: ParamsReport::new(&params),
@@ -80,6 +85,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         tokens: steps.iter().map(|step| step.token).collect(),
         text,
         setup_seconds,
+        passes: setup.passes.as_ref().map(PlannedPasses::report),
         prompt_steps,
         steps,
         modules: generation.clock.modules(&setup.plan),
@@ -124,21 +130,23 @@ struct Generation<'a> {
 }
 
 impl Generation<'_> {
-    /// Seconds of the prompt's tokens, and the new tokens.
+    /// Seconds of every step that read the prompt, and the new tokens.
     fn run(&mut self, prompt: &[u32], new_tokens: usize) -> Result<(Vec<f64>, Vec<StepReport>)> {
         let mut prompt_steps = Vec::new();
-        let (&last, before) = prompt[1..]
-            .split_last()
-            .context("the prompt is not empty")?;
-        for &token in before {
+        let (&last, mut before) = prompt.split_last().context("the prompt is not empty")?;
+        while !before.is_empty() {
             let start = Instant::now();
-            self.with_bar("reading the prompt", |exchange, observe| {
-                exchange.absorb(token, observe)
+            let (tokens, others) = before.split_at(self.exchange.at_once(before.len())?);
+            self.with_bar("reading the prompt", tokens.len(), |exchange, observe| {
+                exchange.absorb_several(tokens, observe)
             })?;
             prompt_steps.push(start.elapsed().as_secs_f64());
             if let Some(clear) = &mut self.clear {
-                clear.step(token)?;
+                for &token in tokens {
+                    clear.step(token)?;
+                }
             }
+            before = others;
         }
         // Tokens of the prompt pass through fewer modules.
         self.clock = Clock::new();
@@ -159,7 +167,7 @@ impl Generation<'_> {
     /// Processes a token and chooses the one after it.
     fn next(&mut self, token: u32) -> Result<StepReport> {
         let start = Instant::now();
-        let stepped = self.with_bar("generating", |exchange, observe| {
+        let stepped = self.with_bar("generating", 1, |exchange, observe| {
             exchange.step(token, observe)
         })?;
         let draw = self.sampler.draw();
@@ -184,13 +192,14 @@ impl Generation<'_> {
         })
     }
 
-    /// Processes a token with a bar that shows how far it is.
+    /// Processes tokens with a bar that shows how far they are.
     fn with_bar<T>(
         &mut self,
         what: &str,
+        tokens: usize,
         process: impl FnOnce(&mut Exchange, &mut dyn FnMut(&str, usize, usize)) -> Result<T>,
     ) -> Result<T> {
-        self.done += 1;
+        self.done += tokens;
         let message = format!("{what}, token {} of {}", self.done, self.of);
         let bar = progress::bar_below(self.text.shown(), 1, message);
         self.clock.begin();

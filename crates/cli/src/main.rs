@@ -15,6 +15,7 @@ mod failure;
 mod generate;
 mod memory;
 mod number;
+mod passes;
 mod plan;
 mod progress;
 mod prompt;

@@ -53,6 +53,29 @@ pub fn predict(params: &Parameters, graph: &Graph, plan: &Plan, keys: &KeyReques
     }
 }
 
+impl Prediction {
+    /// The same where some tokens are computed in passes too, under a plan made for the graph of their last block. `keys` are those of both.
+    pub fn with_passes(
+        self,
+        params: &Parameters,
+        graph: &Graph,
+        plan: &Plan,
+        keys: &KeyRequest,
+    ) -> Prediction {
+        let passes = predict(params, graph, plan, keys);
+        let weights = self.weights + passes.weights;
+        let cache = self.cache.max(passes.cache);
+        let scratch = self.scratch.max(passes.scratch);
+        Prediction {
+            weights,
+            keys: passes.keys,
+            cache,
+            scratch,
+            peak: PROCESS + tables(params) + weights + passes.keys + cache + scratch,
+        }
+    }
+}
+
 /// Twiddle factors of every limb in two forms, forth and back.
 fn tables(params: &Parameters) -> u64 {
     4 * params.ring().moduli().len() as u64 * params.ring().n() as u64 * 8
@@ -69,7 +92,7 @@ fn encoded_weights(params: &Parameters, graph: &Graph) -> u64 {
             _ => None,
         })
         .map(|matrix| {
-            let entries = (matrix.rows() * matrix.columns()) as u64;
+            let entries = (matrix.rows() * matrix.columns() * graph.tokens()) as u64;
             entries.next_multiple_of(slots) * 16
         })
         .sum()

@@ -80,6 +80,10 @@ pub fn run(args: &PlanArgs) -> Result<()> {
         }
     }
     let report = Report::new(&setup, &params, context, args.placement, compared, contexts);
+    let report = match args.passes {
+        true => report.with_passes(setup.pass_reports()),
+        false => report,
+    };
     if args.json {
         system::print_json(&report)?;
     } else {

@@ -5,7 +5,25 @@ use anyhow::Result;
 use crate::checkpoint::Loaded;
 use crate::failure::usage;
 
-/// The beginning-of-text token and the prompt's, if there is room for what is asked.
+/// The tokens of a text that the server may know.
+pub fn public(loaded: &Loaded, text: Option<&str>, new_tokens: usize) -> Result<Vec<u32>> {
+    let ids = match text {
+        Some(text) => loaded.tokenizer.encode(text)?,
+        None => Vec::new(),
+    };
+    // Beside the beginning-of-text token and a prompt of one.
+    let most = loaded.longest_context().saturating_sub(2 + new_tokens);
+    if ids.len() > most {
+        return Err(usage(format!(
+            "--public-prefix: expected at most {most} tokens beside a prompt and {new_tokens} new tokens, got {}; shorten it; {}",
+            ids.len(),
+            room_of(loaded)
+        )));
+    }
+    Ok(ids)
+}
+
+/// The beginning-of-text token, the public text's and the prompt's, if there is room for what is asked.
 pub fn tokens(loaded: &Loaded, prompt: &str, new_tokens: usize) -> Result<Vec<u32>> {
     let ids = loaded.tokenizer.encode(prompt)?;
     if ids.is_empty() {
@@ -13,10 +31,11 @@ pub fn tokens(loaded: &Loaded, prompt: &str, new_tokens: usize) -> Result<Vec<u3
             "--prompt: expected text of at least one token, got none; write the beginning of what is to be continued",
         ));
     }
-    if let Some(refusal) = room(loaded.longest_context(), ids.len(), new_tokens) {
+    let longest = loaded.longest_context() - loaded.public.len();
+    if let Some(refusal) = room(longest, ids.len(), new_tokens) {
         return Err(usage(format!("{refusal}; {}", room_of(loaded))));
     }
-    Ok([&[loaded.checkpoint.config.bos][..], &ids].concat())
+    Ok([&[loaded.checkpoint.config.bos][..], &loaded.public, &ids].concat())
 }
 
 /// What is wrong with a prompt of `prompt` tokens and `new` more beside a beginning-of-text token, where `context` have room in all.

@@ -5,18 +5,20 @@ use taciturn_models::{ClearCache, ClearModel};
 
 use crate::checkpoint::Loaded;
 
-/// The clear model after the beginning-of-text token.
+/// The clear model after the tokens that the server knows.
 pub struct Reference<'a> {
     model: ClearModel<'a>,
     cache: ClearCache,
 }
 
 impl<'a> Reference<'a> {
-    /// Processes the beginning-of-text token.
+    /// Processes the beginning-of-text token and the public text.
     pub fn new(loaded: &'a Loaded) -> Result<Self> {
         let model = ClearModel::new(&loaded.checkpoint);
         let mut cache = model.cache();
-        model.step(&mut cache, loaded.checkpoint.config.bos)?;
+        for &token in std::iter::once(&loaded.checkpoint.config.bos).chain(&loaded.public) {
+            model.step(&mut cache, token)?;
+        }
         Ok(Reference { model, cache })
     }
 

@@ -15,6 +15,7 @@ use crate::checkpoint::Loaded;
 use crate::costs::Costs;
 use crate::failure::usage;
 use crate::memory::{Prediction, predict};
+use crate::passes::PlannedPasses;
 use crate::plan::file;
 use crate::strategy::Strategy;
 use crate::system;
@@ -83,6 +84,8 @@ pub struct Setup {
     pub costs: Costs,
     /// Memory that it will take.
     pub memory: Prediction,
+    /// How the prompt is read, where that is not token by token.
+    pub passes: Option<PlannedPasses>,
 }
 
 impl Setup {
@@ -172,18 +175,17 @@ impl Setup {
             keys,
             costs,
             memory,
+            passes: None,
         })
     }
 
     /// Refuses what does not fit, before any of it is done.
     pub fn check_memory(&self, args: &MemoryArgs) -> Result<()> {
-        let (limit, what) = match args.memory_limit {
-            Some(limit) => (limit, "the limit given by --memory-limit"),
-            None => (
-                system::memory().available,
-                "what this machine has available",
-            ),
+        let what = match args.memory_limit {
+            Some(_) => "the limit given by --memory-limit",
+            None => "what this machine has available",
         };
+        let limit = args.limit();
         anyhow::ensure!(
             self.memory.peak <= limit,
             "memory: the plan needs {} ({} bytes), {what} is {} ({limit} bytes); \
@@ -202,10 +204,11 @@ fn step_model(
     params: &Parameters,
     context: usize,
 ) -> Result<StepModel> {
-    Ok(StepModel::new(
+    Ok(StepModel::after(
         &loaded.checkpoint,
         calibration,
         params.slots(),
         context,
+        &loaded.public,
     )?)
 }

@@ -1,6 +1,6 @@
 //! The client: keys, encryption and decryption under one secret.
 
-use taciturn_ckks::{Ciphertext, Complex64, EvaluationKeys, Level, Parameters};
+use taciturn_ckks::{Ciphertext, Complex64, EvaluationKeys, KeyRequest, Level, Parameters};
 use taciturn_graph::{Plan, key_request};
 use taciturn_secret::{Keyholder, SeededCiphertext};
 use zeroize::{Zeroize, Zeroizing};
@@ -28,6 +28,15 @@ impl Client {
     ) -> Result<EvaluationKeys, ClientError> {
         let request = key_request(self.holder.encoder(), plan)?;
         Ok(self.holder.evaluation_keys(&request, progress)?)
+    }
+
+    /// The keys of a request: those of several plans together.
+    pub fn requested_keys(
+        &mut self,
+        request: &KeyRequest,
+        progress: impl FnMut(usize, usize),
+    ) -> Result<EvaluationKeys, ClientError> {
+        Ok(self.holder.evaluation_keys(request, progress)?)
     }
 
     /// One period of slots, encrypted at a level: half a ciphertext and a seed.

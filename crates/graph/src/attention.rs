@@ -1,6 +1,10 @@
 //! Attention of one new token, with caches of keys and values: every query head with its own keys and values, or several that share them.
 
 mod cached;
+mod several;
+
+use cached::Arrival;
+pub use several::PassSpec;
 
 use crate::folded::{folded, to_unit};
 use crate::{FunctionKind, Graph, GraphError, Heads, Matrix, NodeId, NormSpec, Vector};
@@ -100,6 +104,16 @@ impl AttentionSpec {
     }
 }
 
+/// Which scores a softmax sees.
+struct Shown {
+    /// Added to scores: the exponential's interval map and beta; for those that are not seen, whose score is zero, its lower end.
+    shifts: Vector,
+    /// How many are not seen, per query.
+    unused: Vector,
+    /// One for those that are seen, zero for the others.
+    used: Vector,
+}
+
 /// The name of one of several values; of an only one the name itself.
 fn member(name: String, count: usize, number: usize) -> String {
     match count {
@@ -120,8 +134,9 @@ impl Graph {
     ) -> Added {
         let name = |part: &str| format!("{layer}.attention.{part}");
         let heads = spec.heads;
-        let keys = self.append_key(layer, x, spec, position)?;
-        let values = self.append_value(layer, x, spec, position)?;
+        let arrival = Arrival::one(position, heads.lanes());
+        let keys = self.append_key(layer, x, spec, &arrival)?;
+        let values = self.append_value(layer, x, spec, &arrival)?;
         let keys = self.shifted_keys(layer, &keys, spec, position)?;
 
         let (scale, shift) = to_unit(&spec.exp.poly);
@@ -134,7 +149,26 @@ impl Graph {
             true => shift - scale * spec.offsets[head],
             false => -1.0,
         });
-        let scores = self.add_plain(name("scores_unit"), scores, shifts)?;
+        let shown = Shown {
+            shifts: shifts.into(),
+            unused: spec.per_query((heads.capacity() - tokens) as f64),
+            used: (spec.scores(|_, token| f64::from(u8::from(token < tokens)))).into(),
+        };
+        self.attend(layer, scores, &values, spec, shown)
+    }
+
+    /// The softmax of scores, the values that it weighs, and their output. `spec.heads` are those of the scores.
+    fn attend(
+        &mut self,
+        layer: &str,
+        scores: NodeId,
+        values: &[NodeId],
+        spec: &AttentionSpec,
+        shown: Shown,
+    ) -> Added {
+        let name = |part: &str| format!("{layer}.attention.{part}");
+        let heads = spec.heads;
+        let scores = self.add_plain(name("scores_unit"), scores, shown.shifts)?;
         let squarings = spec.exp.squarings;
         let exp = folded(
             FunctionKind::Exp,
@@ -146,15 +180,19 @@ impl Graph {
             exponentials = self.square(name(&format!("exp_squaring{step}")), exponentials)?;
         }
         // The first sum loses what unused tokens contribute; after the first round they are zero.
-        let unused = spec.per_query((heads.capacity() - tokens) as f64);
         for (round, coarse) in spec.rounds.iter().enumerate() {
             let part = |part: &str| name(&format!("round{round}.{part}"));
             let mut total = self.sum_tokens(part("total"), heads, exponentials)?;
             if round == 0 {
-                total =
-                    self.subtract_image(part("sum"), total, &exp, squarings, -1.0, unused.clone())?;
-                let used = spec.scores(|_, token| f64::from(u8::from(token < tokens)));
-                exponentials = self.mul_plain(part("used"), exponentials, used)?;
+                total = self.subtract_image(
+                    part("sum"),
+                    total,
+                    &exp,
+                    squarings,
+                    -1.0,
+                    shown.unused.clone(),
+                )?;
+                exponentials = self.mul_plain(part("used"), exponentials, shown.used.clone())?;
             }
             let inverse = self.inverse_of_sums(&part("denominator"), total, coarse, spec)?;
             let inverse = self.repeat(part("inverse_repeat"), inverse)?;
@@ -164,14 +202,14 @@ impl Graph {
         }
         let mut total = self.sum_tokens(name("total"), heads, exponentials)?;
         if spec.rounds.is_empty() {
-            total = self.subtract_image(name("sum"), total, &exp, squarings, -1.0, unused)?;
+            total = self.subtract_image(name("sum"), total, &exp, squarings, -1.0, shown.unused)?;
         }
         let inverse = self.inverse_of_sums(&name("denominator"), total, &spec.inverse, spec)?;
         let mut attended = Vec::with_capacity(heads.queries());
         for turn in 0..heads.queries() {
             let name = |part: &str| member(name(part), heads.queries(), turn);
             let weights = self.turned_weights(layer, &heads, exponentials, turn)?;
-            let sums = self.weighted_values(name("attended"), heads, weights, &values)?;
+            let sums = self.weighted_values(name("attended"), heads, weights, values)?;
             let inverse = self.turn(name("denominator_turned"), inverse, turn * heads.heads())?;
             attended.push(self.mul(name("normalised"), sums, inverse)?);
         }
@@ -193,7 +231,7 @@ impl Graph {
         factor: f64,
     ) -> Result<Vec<NodeId>, GraphError> {
         let name = |part: &str| format!("{layer}.attention.{part}");
-        let (heads, count) = (spec.heads, spec.heads.queries());
+        let (heads, count, tokens) = (spec.heads, spec.heads.queries(), self.tokens());
         let mut all = self.product_spaced(name("query"), x, &spec.query, 0)?;
         if let Some(bias) = &spec.query_bias {
             all = self.add_plain(name("query_bias"), all, bias.clone())?;
@@ -224,8 +262,8 @@ impl Graph {
                 (Some(RopeSpec { cos, sin }), Some(half)) => {
                     let half = self.select(name("query_half_selected"), half, count, number)?;
                     let factors = |values: &[f64]| -> Vec<f64> {
-                        let values = values.iter().skip(number).step_by(count);
-                        values.map(|value| factor * value).collect()
+                        let entries = values.chunks(tokens).skip(number).step_by(count);
+                        entries.flatten().map(|value| factor * value).collect()
                     };
                     self.rope(name("query_rope"), one, half, factors(cos), factors(sin))?
                 }

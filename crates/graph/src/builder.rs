@@ -197,7 +197,7 @@ impl Graph {
         x: NodeId,
         matrix: &Matrix,
     ) -> Result<Vec<NodeId>, GraphError> {
-        let columns = matrix.columns().next_power_of_two().min(self.slots());
+        let columns = matrix.columns().next_power_of_two().min(self.token_slots());
         (0..matrix.columns().div_ceil(columns))
             .map(|i| {
                 self.product_spaced(

@@ -190,7 +190,7 @@ fn refresh(
     {
         return unfit(&node.name, "no bootstrap, as its range is not known", "one");
     }
-    let period = node.layout.period();
+    let period = graph.period(node);
     if !slots.is_power_of_two() || slots < period || slots > graph.slots() {
         return unfit(
             &node.name,

@@ -59,7 +59,7 @@ impl Problem<'_> {
 
     /// As [`levels`](Problem::levels); `None` as soon as a level is higher than `limit`.
     fn levels_within(&self, choice: &Choice, limit: u32) -> Option<Levels> {
-        let mut floors = vec![0; self.families()];
+        let mut floors = self.floors().to_vec();
         loop {
             let (levels, reached) = self.levels_above(choice, limit, &floors)?;
             // One level per family of caches: go again where a member is higher than another.

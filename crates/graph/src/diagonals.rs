@@ -87,6 +87,25 @@ impl Diagonals {
         }
     }
 
+    /// The same map for each of `tokens` tokens side by side: every entry of a diagonal that many times in a row, steps that many times as long.
+    pub fn side_by_side(self, tokens: usize) -> Self {
+        let (fill, period) = (self.fill, self.period);
+        Diagonals {
+            id: PlainId::of(("side by side", self.id, tokens)),
+            stride: self.stride * tokens,
+            period: period * tokens,
+            fill: Arc::new(move |first, out| {
+                let mut narrow = vec![vec![0.0; period]; out.len()];
+                fill(first, &mut narrow);
+                for (out, narrow) in out.iter_mut().zip(narrow) {
+                    let runs = out.chunks_mut(tokens).zip(narrow);
+                    runs.for_each(|(run, entry)| run.fill(entry));
+                }
+            }),
+            ..self
+        }
+    }
+
     /// In products with a plaintext.
     fn cost(&self) -> usize {
         let around = if self.packed { 2 * KEY_SWITCH } else { 0 };

@@ -9,6 +9,16 @@ pub enum GraphError {
     /// Slots must be a power of two.
     #[error("graph: expected a power of two of slots, got {0}")]
     Slots(usize),
+    /// Tokens side by side must be a power of two that the slots have room for.
+    #[error(
+        "graph: expected a power of two of tokens up to {slots}, the number of slots, got {tokens}"
+    )]
+    Tokens {
+        /// How many were asked for.
+        tokens: usize,
+        /// Slots of the machine.
+        slots: usize,
+    },
     /// Two nodes with one name; plans and progress go by names.
     #[error("node {name}: a node of this name exists; give every node its own name")]
     Duplicate {

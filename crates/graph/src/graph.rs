@@ -1,7 +1,7 @@
 //! The graph of one step: named nodes in topological order.
 
 use crate::infer::infer;
-use crate::{GraphError, Layout, Op};
+use crate::{GraphError, Layout, Op, Source};
 use std::collections::HashMap;
 
 /// Names a node of one graph.
@@ -52,6 +52,7 @@ pub fn module_of(name: &str) -> &str {
 #[derive(Clone, Debug)]
 pub struct Graph {
     slots: usize,
+    tokens: usize,
     nodes: Vec<Node>,
     by_name: HashMap<String, NodeId>,
     outputs: Vec<(String, NodeId)>,
@@ -60,11 +61,21 @@ pub struct Graph {
 impl Graph {
     /// An empty graph for machines of `slots` slots.
     pub fn new(slots: usize) -> Result<Self, GraphError> {
+        Graph::side_by_side(slots, 1)
+    }
+
+    /// An empty graph of `tokens` tokens side by side, a power of two of fewer than the machine's slots. Its layouts are those of one token on a
+    /// machine of `slots / tokens` slots: slot `q * tokens + j` holds what slot `q` holds for token `j`.
+    pub fn side_by_side(slots: usize, tokens: usize) -> Result<Self, GraphError> {
         if !slots.is_power_of_two() {
             return Err(GraphError::Slots(slots));
         }
+        if !tokens.is_power_of_two() || tokens > slots {
+            return Err(GraphError::Tokens { tokens, slots });
+        }
         Ok(Graph {
             slots,
+            tokens,
             nodes: Vec::new(),
             by_name: HashMap::new(),
             outputs: Vec::new(),
@@ -89,7 +100,7 @@ impl Graph {
             });
         }
         let layouts: Vec<Layout> = inputs.iter().map(|&id| self.node(id).layout).collect();
-        let layout = infer(&name, &op, &layouts, self.slots)?;
+        let layout = infer(&name, &op, &layouts, (self.token_slots(), self.tokens))?;
         let id = NodeId(self.nodes.len());
         self.by_name.insert(name.clone(), id);
         self.nodes.push(Node {
@@ -124,6 +135,21 @@ impl Graph {
     /// Slots of the machine.
     pub fn slots(&self) -> usize {
         self.slots
+    }
+
+    /// Tokens side by side.
+    pub fn tokens(&self) -> usize {
+        self.tokens
+    }
+
+    /// Slots that layouts are about: those of one token.
+    pub fn token_slots(&self) -> usize {
+        self.slots / self.tokens
+    }
+
+    /// Distinct slots of a node's value: it can be bootstrapped at this size.
+    pub fn period(&self, node: &Node) -> usize {
+        node.layout.period() * self.tokens
     }
 
     /// All nodes; inputs come before what uses them.
@@ -189,6 +215,7 @@ impl Graph {
             .filter_map(|(name, id)| Some((name.clone(), moved[id.0]?)));
         Graph {
             slots: self.slots,
+            tokens: self.tokens,
             by_name: nodes
                 .iter()
                 .enumerate()
@@ -197,6 +224,19 @@ impl Graph {
             outputs: outputs.collect(),
             nodes,
         }
+    }
+
+    /// The same graph with the named nodes as inputs, as they were computed before.
+    pub fn cut(&self, at: impl Fn(&str) -> bool) -> Graph {
+        let mut graph = self.clone();
+        for node in graph.nodes.iter_mut().filter(|node| at(&node.name)) {
+            node.inputs.clear();
+            node.op = Op::Input {
+                source: Source::Fresh,
+                layout: node.layout,
+            };
+        }
+        graph
     }
 
     /// The layouts of a node's inputs.

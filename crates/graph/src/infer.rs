@@ -1,18 +1,24 @@
 //! The layout of an operation's result, and which layouts it takes.
 
+use crate::several::fits;
 use crate::{GraphError, Heads, Lanes, Layout, Op, Rest, Vector};
 
 /// Below this a rest counts as zero: a constant and the subtraction of the same constant.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// The layout of the result.
+/// The layout of the result, for slots of one token and the number of tokens.
 pub(crate) fn infer(
     name: &str,
     op: &Op,
     inputs: &[Layout],
-    slots: usize,
+    (slots, tokens): (usize, usize),
 ) -> Result<Layout, GraphError> {
-    let check = Check { name, op, slots };
+    let check = Check {
+        name,
+        op,
+        slots,
+        tokens,
+    };
     match op {
         Op::Input { layout, .. } => {
             check.arity(inputs, 0, 0)?;
@@ -198,6 +204,20 @@ pub(crate) fn infer(
                 .try_for_each(|value| check.equal(&heads.cache(), value))?;
             Ok(heads.spaced(0, Rest::Garbage))
         }
+        Op::Several(several) => {
+            if let Some(expected) = several.fault(tokens, slots) {
+                return check
+                    .shape(false, expected.to_owned(), format!("{several:?}"))
+                    .map(|()| Layout::periodic(slots));
+            }
+            let (expected, result) = several.layouts(tokens, slots);
+            check.arity(inputs, expected.len(), expected.len())?;
+            expected
+                .iter()
+                .zip(inputs)
+                .try_for_each(|(expected, input)| check.equal(expected, input))?;
+            Ok(result)
+        }
     }
 }
 
@@ -216,6 +236,7 @@ struct Check<'a> {
     name: &'a str,
     op: &'a Op,
     slots: usize,
+    tokens: usize,
 }
 
 impl Check<'_> {
@@ -280,7 +301,7 @@ impl Check<'_> {
     fn vector(&self, vector: &Vector, layout: &Layout) -> Result<(), GraphError> {
         let expected = format!("a vector of {} entries", layout.values);
         self.shape(
-            vector.fits(layout.values),
+            fits(vector, layout.values, self.tokens),
             expected,
             format!("{} entries", vector.entries()),
         )

@@ -2,6 +2,7 @@
 
 use crate::noise::{Noise, NoiseLevels};
 use crate::semantics::{append, evaluate, flatten};
+use crate::several;
 use crate::sites::{LeftInterval, Sites, refresh_site};
 use crate::{Fidelity, Graph, Op, Plan};
 use std::collections::{BTreeMap, HashMap};
@@ -80,8 +81,9 @@ impl Logical {
             let mut value = match &node.op {
                 Op::Input { layout, .. } => {
                     let input = inputs.get(&node.name).cloned().unwrap_or_default();
-                    if input.len() != layout.values {
-                        let (name, expected) = (node.name.clone(), layout.values);
+                    let expected = layout.values * graph.tokens();
+                    if input.len() != expected {
+                        let name = node.name.clone();
                         return Err(LogicalError::Input {
                             name,
                             expected,
@@ -90,6 +92,7 @@ impl Logical {
                     }
                     input
                 }
+                _ if graph.tokens() > 1 => several::evaluate(graph, node, &from, self.fidelity),
                 Op::Append { .. } => {
                     let layout = graph.node(node.inputs[0]).layout;
                     append(

@@ -3,6 +3,7 @@
 mod product;
 
 use crate::semantics::Fidelity;
+use crate::several::lower_several;
 use crate::{Graph, Heads, Layout, Machine, Node, Op, Plain, PlainId, Vector};
 pub use product::weight_diagonals;
 pub(crate) use product::{product_periodic, product_spaced};
@@ -12,6 +13,19 @@ pub(crate) use product::{product_periodic, product_spaced};
 /// # Panics
 /// On input nodes, which are not computed.
 pub fn lower<M: Machine>(
+    graph: &Graph,
+    node: &Node,
+    machine: &mut M,
+    inputs: &[&M::Value],
+) -> Result<M::Value, M::Error> {
+    match graph.tokens() {
+        1 => lower_one(graph, node, machine, inputs),
+        _ => lower_several(graph, node, machine, inputs),
+    }
+}
+
+/// As [`lower`] for one token, on the machine that the layouts are about.
+pub(crate) fn lower_one<M: Machine>(
     graph: &Graph,
     node: &Node,
     machine: &mut M,
@@ -89,6 +103,7 @@ pub fn lower<M: Machine>(
             let sum = fold(machine, x.clone(), groups)?;
             fold(machine, sum, doubling(1, heads.lanes()))
         }
+        Op::Several(_) => unreachable!("lowered where tokens are"),
         Op::WeightedValues(heads) => {
             let stride = (heads.channel_stride() * heads.queries()) as i64;
             let steps: Vec<i64> = (1..heads.groups() as i64).map(|s| s * stride).collect();

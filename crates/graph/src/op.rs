@@ -1,7 +1,7 @@
 //! Semantic operations.
 
 use crate::machine::polynomial_depth;
-use crate::{Heads, Layout, Matrix, NonLinear, Vector};
+use crate::{Heads, Layout, Matrix, NonLinear, SeveralOp, Vector};
 use std::sync::Arc;
 
 /// Where an input comes from.
@@ -116,6 +116,8 @@ pub enum Op {
     SumTokens(Heads),
     /// Exponentials, all value caches -> sum of weighted values, spaced at lane 0, garbage elsewhere.
     WeightedValues(Heads),
+    /// Between tokens that are side by side.
+    Several(SeveralOp),
 }
 
 impl Op {
@@ -143,6 +145,7 @@ impl Op {
             | Op::Rope { .. }
             | Op::WeightedValues(_) => 1,
             Op::Scores(heads) => 1 + u32::from(heads.parts() > 1),
+            Op::Several(op) => op.depth(),
             Op::Polynomial(nonlinear) => polynomial_depth(&nonlinear.polynomial),
         }
     }
@@ -172,6 +175,7 @@ impl Op {
             Op::Scores(_) => "scores",
             Op::SumTokens(_) => "sum over tokens",
             Op::WeightedValues(_) => "weighted values",
+            Op::Several(op) => op.kind(),
         }
     }
 

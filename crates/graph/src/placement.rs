@@ -11,7 +11,8 @@ pub use nothing_left::WhenNothingIsLeft;
 pub use optimal::Optimal;
 pub use orion::Orion;
 
-use crate::{Choice, CostTable, Graph, Plan, PlanError, Problem};
+use crate::{Choice, CostTable, Graph, Level, Plan, PlanError, Problem};
+use std::collections::BTreeMap;
 
 /// A way to choose the values that are refreshed.
 pub trait Placement {
@@ -25,6 +26,17 @@ pub fn plan(
     table: &CostTable,
     placement: &(impl Placement + ?Sized),
 ) -> Result<Plan, PlanError> {
-    let problem = Problem::new(graph, table)?;
+    plan_beside(graph, table, placement, &BTreeMap::new())
+}
+
+/// The same where families of caches have a least level: that of another graph's plan whose caches these are.
+pub fn plan_beside(
+    graph: &Graph,
+    table: &CostTable,
+    placement: &(impl Placement + ?Sized),
+    least: &BTreeMap<String, Level>,
+) -> Result<Plan, PlanError> {
+    let mut problem = Problem::new(graph, table)?;
+    problem.raise_caches(least);
     problem.plan(&placement.place(&problem))
 }

@@ -19,6 +19,8 @@ pub struct Problem<'g> {
     max: u32,
     nodes: Vec<NodeFacts>,
     families: usize,
+    /// The least level of every family.
+    floors: Vec<u32>,
     /// Nodes of caches with their families.
     members: Vec<(usize, usize)>,
     drop_ms: Vec<f64>,
@@ -107,6 +109,7 @@ impl<'g> Problem<'g> {
             graph,
             max: max.0,
             nodes,
+            floors: vec![0; families.len()],
             families: families.len(),
             members,
             drop_ms,
@@ -145,9 +148,29 @@ impl<'g> Problem<'g> {
             let size = self
                 .bootstraps
                 .iter()
-                .position(|size| 1usize << size.log_slots >= node.layout.period());
+                .position(|size| 1usize << size.log_slots >= self.graph.period(node));
             facts.refresh = size.zip(node.bound).filter(|_| refreshable);
         }
+    }
+
+    /// Sets the least levels of families of caches, by name: those that the caches' other users need.
+    pub fn raise_caches(&mut self, least: &BTreeMap<String, Level>) {
+        for &(node, family) in &self.members {
+            let name = self.graph.nodes()[node].op.cache_family();
+            if let Some(level) = name.and_then(|name| least.get(name.as_ref())) {
+                self.floors[family] = level.0;
+            }
+        }
+    }
+
+    /// The least level of every family of caches.
+    pub(crate) fn floors(&self) -> &[u32] {
+        &self.floors
+    }
+
+    /// The least level of a node's result: its family's, where it is a member of one.
+    pub(crate) fn floor(&self, node: usize) -> u32 {
+        self.family(node).map_or(0, |family| self.floors[family])
     }
 
     /// The graph.

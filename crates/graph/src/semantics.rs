@@ -79,6 +79,7 @@ pub(crate) fn evaluate(op: &Op, inputs: &[&[f64]], fidelity: Fidelity) -> Vec<f6
             }
             sums
         }
+        Op::Several(_) => unreachable!("evaluated where tokens are"),
         Op::WeightedValues(heads) => weighted_values(heads, x, &inputs[1..]),
     }
 }

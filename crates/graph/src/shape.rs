@@ -41,6 +41,7 @@ impl Shape {
             Op::Scores(geometry) | Op::SumTokens(geometry) | Op::WeightedValues(geometry) => {
                 heads(geometry)
             }
+            Op::Several(op) => op.sizes(),
             Op::Input { .. }
             | Op::Add
             | Op::Sub
@@ -68,6 +69,9 @@ impl Shape {
 pub(crate) fn structure_hash(graph: &Graph) -> String {
     let mut digest = Sha256::new();
     digest.update(graph.slots().to_le_bytes());
+    if graph.tokens() > 1 {
+        digest.update(format!("tokens {}\n", graph.tokens()));
+    }
     for node in graph.nodes() {
         let inputs: Vec<usize> = node.inputs.iter().map(|id| id.index()).collect();
         let bound = node.bound.map(f64::to_bits);

@@ -118,6 +118,32 @@ pub enum ModelError {
         /// Tokens asked for.
         got: usize,
     },
+    /// A number of tokens side by side that passes cannot have.
+    #[error(
+        "pass: expected a number of tokens side by side of {sizes:?}, those that this model has room for, got {got}; take one of them, or \
+         process tokens one by one"
+    )]
+    PassSize {
+        /// What passes can have.
+        sizes: Vec<usize>,
+        /// What was asked for.
+        got: usize,
+    },
+    /// Positions that no pass computes at once.
+    #[error(
+        "pass: expected positions from 1 to below {context}, at least one and all in one block of {tokens}, got {start} to below {end}; cut \
+         them at the blocks"
+    )]
+    PassPositions {
+        /// First position.
+        start: usize,
+        /// Position after the last.
+        end: usize,
+        /// Tokens side by side.
+        tokens: usize,
+        /// Positions that there are.
+        context: usize,
+    },
     /// No approximation fits a calibrated interval.
     #[error(transparent)]
     Approximation(#[from] taciturn_approx::ApproxError),

@@ -3,13 +3,14 @@
 mod client;
 mod layer;
 mod padding;
+mod pass;
 
 use std::collections::BTreeMap;
 
 use taciturn_approx::Calibration;
 use taciturn_graph::{
-    CostTable, Graph, Layout, Matrix, NodeId, NormSpec, Placement, Plain, PlainId, Plan, Rest,
-    refresh_site,
+    CostTable, Graph, GraphError, Layout, Level, Matrix, NodeId, NormSpec, Placement, Plain,
+    PlainId, Plan, Rest, refresh_site,
 };
 
 use crate::bounds::bound_name;
@@ -23,6 +24,7 @@ use layer::Layer;
 use padding::{Places, padded, spread};
 
 pub use client::Witness;
+pub use pass::Pass;
 
 /// Everything public about a model's encrypted step, for machines of a number of slots and up to a number of tokens.
 pub struct StepModel {
@@ -47,9 +49,21 @@ impl StepModel {
         slots: usize,
         context: usize,
     ) -> Result<Self, ModelError> {
+        Self::after(checkpoint, calibration, slots, context, &[])
+    }
+
+    /// The same for exchanges that begin with a public text after the beginning-of-text token. Its keys and values are computed in the clear;
+    /// `context` counts its tokens too.
+    pub fn after(
+        checkpoint: &Checkpoint,
+        calibration: &Calibration,
+        slots: usize,
+        context: usize,
+        public: &[u32],
+    ) -> Result<Self, ModelError> {
         let config = &checkpoint.config;
         let limit = calibration.context.min(config.positions);
-        if !(2..=limit).contains(&context) {
+        if !(2..=limit).contains(&context) || public.len() > context - 2 {
             return Err(ModelError::Context {
                 expected: limit,
                 got: context,
@@ -59,7 +73,9 @@ impl StepModel {
         prepared.shift_keys(calibration)?;
         let clear = ClearModel::new(checkpoint);
         let mut cache = clear.cache();
-        clear.step(&mut cache, config.bos)?;
+        for &token in std::iter::once(&config.bos).chain(public) {
+            clear.step(&mut cache, token)?;
+        }
         let prefix = prepared.prefix(&cache);
 
         let places = Places::new(config, slots, context)?;
@@ -100,44 +116,57 @@ impl StepModel {
         self.context
     }
 
-    /// The caches after the public beginning-of-text token, by name: computed in the clear.
+    /// How many public tokens there are, the beginning-of-text token included: the position of the first encrypted one.
+    pub fn prefix_tokens(&self) -> usize {
+        self.prefix.first().map_or(1, |prefix| prefix.keys.len())
+    }
+
+    /// The caches after the public tokens, by name: computed in the clear.
     pub fn prefix_caches(&self) -> Vec<(String, Plain)> {
         let heads = self.places.heads();
+        let groups = self.prefix_tokens().div_ceil(heads.lanes());
         let mut caches = Vec::new();
         for (layer, prefix) in self.prefix.iter().enumerate() {
-            let mut key = self.places.spread_keys(&prefix.keys[0]);
             // The cached keys of a single query carry its shift.
-            if heads.queries() == 1 {
-                let shift = self
-                    .places
-                    .spread_keys(&self.prepared.blocks[layer].key_shift);
-                key.iter_mut().zip(shift).for_each(|(k, s)| *k += s);
+            let shift = match heads.queries() {
+                1 => (self.places).spread_keys(&self.prepared.blocks[layer].key_shift),
+                _ => vec![0.0; heads.width()],
+            };
+            let keys: Vec<Vec<f64>> = (prefix.keys.iter())
+                .map(|key| {
+                    let key = self.places.spread_keys(key);
+                    key.iter().zip(&shift).map(|(k, s)| k + s).collect()
+                })
+                .collect();
+            let values: Vec<Vec<f64>> = (prefix.values.iter())
+                .map(|value| self.places.spread_keys(value))
+                .collect();
+            for group in 0..groups {
+                caches.push((
+                    format!("layer{layer}.cache.key.{group}"),
+                    self.cached(&keys, |_| group),
+                ));
             }
-            let value = self.places.spread_keys(&prefix.values[0]);
-            caches.push((
-                format!("layer{layer}.cache.key.0"),
-                self.cached(&key, |_| true),
-            ));
             for s in 0..heads.groups() {
-                // The first token is in group 0.
-                let chosen = |channel: usize| heads.value_group(channel, s) == 0;
                 caches.push((
                     format!("layer{layer}.cache.value.{s}"),
-                    self.cached(&value, chosen),
+                    self.cached(&values, |channel| heads.value_group(channel, s)),
                 ));
             }
         }
         caches
     }
 
-    /// A cache's member that holds one key or value at lane 0.
-    fn cached(&self, entries: &[f64], chosen: impl Fn(usize) -> bool) -> Plain {
+    /// A cache's member that holds at every channel the tokens of one group.
+    fn cached(&self, tokens: &[Vec<f64>], group: impl Fn(usize) -> usize) -> Plain {
         let heads = self.places.heads();
+        let lanes = heads.lanes();
         let mut slots = vec![0.0; self.slots];
-        for (i, &value) in entries.iter().enumerate() {
-            if chosen(i / heads.heads()) {
-                slots[i * heads.lanes()] = value;
-            }
+        for (entry, run) in slots.chunks_mut(lanes).enumerate() {
+            let held = tokens.iter().skip(group(entry / heads.heads()) * lanes);
+            run.iter_mut()
+                .zip(held)
+                .for_each(|(slot, token)| *slot = token[entry]);
         }
         let bits: Vec<u64> = slots.iter().map(|v| v.to_bits()).collect();
         Plain::new(PlainId::of(("prefix", bits)), self.slots, move |out| {
@@ -154,13 +183,23 @@ impl StepModel {
                 context: self.context,
             });
         }
-        let mut graph = Graph::new(self.slots)?;
+        self.built(Graph::new(self.slots)?, |graph, layer, name, normed| {
+            let attention = layer.attention(self.config(), &self.places, position);
+            graph.attention(name, normed, &attention, position)
+        })
+    }
+
+    /// The whole step in a graph, with attention from outside, which comes with the layer's name and the normed value.
+    fn built(
+        &self,
+        mut graph: Graph,
+        attention: impl Fn(&mut Graph, &Layer, &str, NodeId) -> Result<NodeId, GraphError>,
+    ) -> Result<Graph, ModelError> {
         let mut x = graph.input(INPUT, Layout::periodic(self.width))?;
         for (i, layer) in self.layers.iter().enumerate() {
             let name = format!("layer{i}");
             let normed = graph.norm(&format!("{name}.norm1"), x, &layer.norm1)?;
-            let attention = layer.attention(self.config(), &self.places, position);
-            let attended = graph.attention(&name, normed, &attention, position)?;
+            let attended = attention(&mut graph, layer, &name, normed)?;
             x = graph.add(format!("{name}.attention.residual"), x, attended)?;
             let normed = graph.norm(&format!("{name}.norm2"), x, &layer.norm2)?;
             let forward =
@@ -192,21 +231,7 @@ impl StepModel {
 
     /// [`graph`](Self::graph) as a session runs it: the values that the plan refreshes are witnesses too.
     pub fn step_graph(&self, plan: &Plan, position: usize) -> Result<Graph, ModelError> {
-        let mut graph = self.graph(position)?;
-        let refreshed = |name: &str| plan.node(name).is_ok_and(|node| node.bootstrap.is_some());
-        let witnesses: Vec<(String, NodeId)> = (graph.nodes().iter())
-            .filter(|node| refreshed(&node.name))
-            .filter_map(|node| {
-                Some((
-                    witness_name(&refresh_site(&node.name)),
-                    graph.find(&node.name)?,
-                ))
-            })
-            .collect();
-        for (output, id) in witnesses {
-            graph.output(output, id);
-        }
-        Ok(graph)
+        Ok(with_refreshed(self.graph(position)?, plan))
     }
 
     /// The part of [`step_graph`](Self::step_graph) that a prompt's token needs before the last: what enters the caches, with its witnesses.
@@ -236,7 +261,17 @@ impl StepModel {
         costs: &CostTable,
         placement: &(impl Placement + ?Sized),
     ) -> Result<Plan, ModelError> {
-        plan_over(&self.planned_graphs()?, costs, placement)
+        self.plan_beside(costs, placement, &BTreeMap::new())
+    }
+
+    /// The same with the least levels of families of caches: those that passes need.
+    pub fn plan_beside(
+        &self,
+        costs: &CostTable,
+        placement: &(impl Placement + ?Sized),
+        caches: &BTreeMap<String, Level>,
+    ) -> Result<Plan, ModelError> {
+        plan_all(&self.planned_graphs()?, costs, placement, caches)
     }
 }
 
@@ -246,7 +281,35 @@ pub fn plan_over(
     costs: &CostTable,
     placement: &(impl Placement + ?Sized),
 ) -> Result<Plan, ModelError> {
-    let plan = taciturn_graph::plan(&graphs[0], costs, placement)?;
+    plan_all(graphs, costs, placement, &BTreeMap::new())
+}
+
+/// The same with the least levels of families of caches.
+fn plan_all(
+    graphs: &[Graph],
+    costs: &CostTable,
+    placement: &(impl Placement + ?Sized),
+    caches: &BTreeMap<String, Level>,
+) -> Result<Plan, ModelError> {
+    let plan = taciturn_graph::plan_beside(&graphs[0], costs, placement, caches)?;
     let covered = (graphs[1..].iter()).try_fold(plan, |plan, graph| plan.cover(graph))?;
     Ok(covered)
+}
+
+/// The values that a plan refreshes as witnesses too.
+fn with_refreshed(mut graph: Graph, plan: &Plan) -> Graph {
+    let refreshed = |name: &str| plan.node(name).is_ok_and(|node| node.bootstrap.is_some());
+    let witnesses: Vec<(String, NodeId)> = (graph.nodes().iter())
+        .filter(|node| refreshed(&node.name))
+        .filter_map(|node| {
+            Some((
+                witness_name(&refresh_site(&node.name)),
+                graph.find(&node.name)?,
+            ))
+        })
+        .collect();
+    for (output, id) in witnesses {
+        graph.output(output, id);
+    }
+    graph
 }

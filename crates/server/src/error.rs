@@ -58,6 +58,16 @@ pub enum ServerError {
         #[source]
         first: CkksError,
     },
+    /// Several tokens at once where the session is not ready for them.
+    #[error(
+        "pass: {what}: expected {expected}; begin with permit_passes, and guess before accepting"
+    )]
+    Guess {
+        /// What was asked for.
+        what: &'static str,
+        /// What it takes.
+        expected: String,
+    },
     /// The model cannot be used.
     #[error(transparent)]
     Model(#[from] ModelError),

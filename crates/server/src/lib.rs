@@ -5,7 +5,9 @@
 
 mod check;
 mod error;
+mod passes;
 mod session;
 
 pub use error::ServerError;
+pub use passes::PassPlan;
 pub use session::{Session, StepOutput};

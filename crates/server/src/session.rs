@@ -8,7 +8,11 @@ use taciturn_ckks::{Ciphertext, EvaluationKeys, Evaluator, Parameters};
 use taciturn_graph::{CpuMachine, Graph, Plan, Step, run};
 use taciturn_models::StepModel;
 
+use crate::passes::{Guess, PassPlan};
 use crate::{ServerError, check};
+
+/// Members of the caches by name.
+pub(crate) type Caches = HashMap<String, Arc<Ciphertext>>;
 
 /// What a step returns to the client.
 pub struct StepOutput {
@@ -22,15 +26,17 @@ pub struct StepOutput {
 
 /// A client's exchange. The caches stay on the server, encrypted under the client's secret.
 pub struct Session {
-    model: Arc<StepModel>,
-    plan: Plan,
-    params: Parameters,
-    machine: CpuMachine,
+    pub(crate) model: Arc<StepModel>,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) params: Parameters,
+    pub(crate) machine: CpuMachine,
     /// What every exchange begins with: the caches after the public beginning-of-text token, by the names of their members.
-    first: HashMap<String, Arc<Ciphertext>>,
+    first: Caches,
     /// Members of the caches by name.
-    caches: HashMap<String, Arc<Ciphertext>>,
-    position: usize,
+    pub(crate) caches: Caches,
+    pub(crate) position: usize,
+    pub(crate) passes: Option<Arc<PassPlan>>,
+    pub(crate) guess: Option<Guess>,
 }
 
 impl Session {
@@ -51,34 +57,30 @@ impl Session {
         check::keys(&keys, &plan, params)?;
         let mut machine = CpuMachine::new(Evaluator::new(params, keys));
         machine.prepare(&longest, &plan, progress)?;
-        let mut caches = HashMap::new();
-        for (name, plain) in model.prefix_caches() {
-            let family = name
-                .rsplit_once('.')
-                .map_or(name.as_str(), |(family, _)| family);
-            if let Some(&level) = plan.caches.get(family) {
-                let cache = machine.trivial(&plain, level)?;
-                caches.insert(name, cache);
-            }
-        }
-        Ok(Session {
+        let position = model.prefix_tokens();
+        let mut session = Session {
             model,
-            plan,
+            plan: Arc::new(plan),
             params: params.clone(),
             machine,
-            first: caches.clone(),
-            caches,
-            position: 1,
-        })
+            first: HashMap::new(),
+            caches: HashMap::new(),
+            position,
+            passes: None,
+            guess: None,
+        };
+        session.begin_caches(None)?;
+        Ok(session)
     }
 
-    /// Forgets all tokens but the beginning-of-text token: another exchange under the same keys and plan.
+    /// Forgets all tokens but the public ones: another exchange under the same keys and plan.
     pub fn restart(&mut self) {
         self.caches = self.first.clone();
-        self.position = 1;
+        self.position = self.model.prefix_tokens();
+        self.guess = None;
     }
 
-    /// Position of the next token; the beginning-of-text token had position 0.
+    /// Position of the next token; the public ones come before it.
     pub fn position(&self) -> usize {
         self.position
     }
@@ -90,7 +92,7 @@ impl Session {
         observe: impl FnMut(&str, usize, usize),
     ) -> Result<StepOutput, ServerError> {
         let graph = self.model.step_graph(&self.plan, self.position)?;
-        self.compute(&graph, input, observe)
+        self.one(&graph, input, observe)
     }
 
     /// Processes one encrypted embedding of which only the cached keys and values are wanted: a prompt's token before the last.
@@ -100,44 +102,83 @@ impl Session {
         observe: impl FnMut(&str, usize, usize),
     ) -> Result<StepOutput, ServerError> {
         let graph = self.model.prompt_graph(&self.plan, self.position)?;
-        self.compute(&graph, input, observe)
+        self.one(&graph, input, observe)
     }
 
-    fn compute(
+    fn one(
         &mut self,
         graph: &Graph,
         input: Ciphertext,
         mut observe: impl FnMut(&str, usize, usize),
     ) -> Result<StepOutput, ServerError> {
-        let start = Instant::now();
-        let before = self.machine.bootstraps();
         check::input(&input, &self.plan, &self.params)?;
-        let mut inputs = HashMap::from([(StepModel::input_name().to_owned(), Arc::new(input))]);
-        for (name, _) in graph.inputs() {
-            if let Some(cache) = self.caches.get(name) {
-                inputs.insert(name.to_owned(), cache.clone());
-            }
-        }
+        let plan = self.plan.clone();
         let mut observe = |step: Step<'_, Arc<Ciphertext>>| {
             observe(step.name, step.index, step.total);
         };
-        let computed = run(graph, &self.plan, &mut self.machine, inputs, &mut observe)?;
-        let mut outputs = Vec::new();
+        let (answer, caches) = self.compute(graph, &plan, input, &mut observe)?;
+        self.caches.extend(caches);
+        self.position += 1;
+        Ok(answer)
+    }
+
+    /// Runs a graph of a plan on the caches; they come back beside the answer as they would be afterwards.
+    pub(crate) fn compute(
+        &mut self,
+        graph: &Graph,
+        plan: &Plan,
+        input: Ciphertext,
+        observe: &mut dyn FnMut(Step<'_, Arc<Ciphertext>>),
+    ) -> Result<(StepOutput, Caches), ServerError> {
+        let start = Instant::now();
+        let before = self.machine.bootstraps();
+        // A guess that was not accepted by now is none.
+        self.guess = None;
+        let mut inputs = self.cached(graph);
+        inputs.insert(StepModel::input_name().to_owned(), Arc::new(input));
+        let computed = run(graph, plan, &mut self.machine, inputs, observe)?;
+        let (mut outputs, mut caches) = (Vec::new(), Caches::new());
         for (name, id) in graph.outputs() {
             let Some(value) = computed.get(name) else {
                 continue;
             };
             if graph.node(*id).op.cache_family().is_some() {
-                self.caches.insert(name.clone(), value.clone());
+                caches.insert(name.clone(), value.clone());
             } else {
                 outputs.push((name.clone(), Ciphertext::clone(value)));
             }
         }
-        self.position += 1;
-        Ok(StepOutput {
+        let answer = StepOutput {
             outputs,
             bootstraps: self.machine.bootstraps() - before,
             seconds: start.elapsed().as_secs_f64(),
-        })
+        };
+        Ok((answer, caches))
+    }
+
+    /// The caches that a graph takes.
+    pub(crate) fn cached(&self, graph: &Graph) -> Caches {
+        let members = graph.inputs().filter_map(|(name, _)| {
+            let cache = self.caches.get(name)?;
+            Some((name.to_owned(), cache.clone()))
+        });
+        members.collect()
+    }
+
+    /// The public tokens' caches, every family at a level of its own.
+    pub(crate) fn begin_caches(&mut self, passes: Option<&Plan>) -> Result<(), ServerError> {
+        for (name, plain) in self.model.prefix_caches() {
+            let family = name
+                .rsplit_once('.')
+                .map_or(name.as_str(), |(family, _)| family);
+            let plans = std::iter::once(&*self.plan).chain(passes);
+            let level = plans.filter_map(|plan| plan.caches.get(family)).max();
+            if let Some(&level) = level {
+                let cache = self.machine.trivial(&plain, level)?;
+                self.first.insert(name, cache);
+            }
+        }
+        self.restart();
+        Ok(())
     }
 }

@@ -7,6 +7,7 @@ use crate::costs::Origin;
 use crate::device::GpuReport;
 use crate::distribution::Distance;
 use crate::exchange::Made;
+use crate::passes::PassReport;
 use crate::setup::ParamsReport;
 use crate::system::gigabytes;
 
@@ -29,7 +30,10 @@ pub struct Report {
     pub tokens: Vec<u32>,
     pub text: String,
     pub setup_seconds: f64,
-    /// Seconds of each prompt token that was processed under encryption before the one whose step gives the first new token.
+    /// How the prompt was read, where not token by token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passes: Option<PassReport>,
+    /// Seconds of each step, or pass, that read tokens of the prompt under encryption before the one whose step gives the first new token.
     pub prompt_steps: Vec<f64>,
     pub steps: Vec<StepReport>,
     /// Of a new token.
@@ -85,10 +89,7 @@ impl Report {
             ),
             (
                 "prompt",
-                format!(
-                    "{}, and its last with the first new token",
-                    tokens(&self.prompt_steps)
-                ),
+                format!("{}, and its last with the first new token", self.prompt()),
             ),
             (
                 "new tokens",
@@ -120,6 +121,20 @@ impl Report {
                 ),
             ),
         ]
+    }
+
+    /// How many tokens were read, and their time.
+    fn prompt(&self) -> String {
+        match &self.passes {
+            None => tokens(&self.prompt_steps),
+            Some(passes) => format!(
+                "{:.1} s in passes of up to {} tokens ({}, {:.1} s a pass predicted)",
+                self.prompt_steps.iter().sum::<f64>(),
+                passes.tokens,
+                self.prompt_steps.len(),
+                passes.predicted_seconds
+            ),
+        }
     }
 
     /// How far the steps are from the clear model's, where it ran beside.

@@ -8,6 +8,7 @@ use taciturn_ckks::Parameters;
 use super::contexts::ContextReport;
 use crate::costs::Origin;
 use crate::memory::Prediction;
+use crate::passes::PassReport;
 use crate::setup::{ParamsReport, Setup};
 use crate::strategy::{Compared, Strategy};
 use crate::system;
@@ -34,6 +35,8 @@ pub struct Report {
     bootstrap_sizes: Vec<SizeReport>,
     modules: Vec<ModuleReport>,
     placement: Strategy,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    passes: Vec<PassReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compare: Option<Vec<Compared>>,
     /// The fastest plan by context length.
@@ -114,9 +117,15 @@ impl Report {
                 })
                 .collect(),
             placement,
+            passes: Vec::new(),
             compare,
             contexts,
         }
+    }
+
+    /// With what prompts take in passes.
+    pub fn with_passes(self, passes: Vec<PassReport>) -> Self {
+        Report { passes, ..self }
     }
 
     /// For people.
@@ -181,6 +190,7 @@ impl Report {
         ),
         format!("plan {}", report.hash),
     ])
+    .chain(report.passes.iter().map(PassReport::line))
     .chain(report.compare.iter().flatten().map(Compared::line));
         for line in lines {
             // Writing to a string cannot fail.

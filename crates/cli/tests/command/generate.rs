@@ -32,6 +32,8 @@ fn the_demonstration_model_generates_the_clear_models_tokens() {
             "def f(",
             "--max-new-tokens",
             "3",
+            "--pass-size",
+            "off",
             "--compare",
             "--json",
         ][..],
@@ -59,6 +61,69 @@ fn the_demonstration_model_generates_the_clear_models_tokens() {
     let (peak, predicted) = (bytes("peak_rss_bytes"), bytes("predicted_memory_bytes"));
     assert!(peak > 0 && peak < predicted, "{peak} of {predicted}");
     assert!(report["seed"].is_u64(), "a random seed is reported");
+}
+
+/// A public text and a prompt in passes: fewer steps, and what follows is as after one token at a time. Sizes that do not fit are refused.
+#[test]
+fn prompts_are_read_in_passes() {
+    let arguments = |size: &'static str| {
+        [
+            &[
+                "generate",
+                "--public-prefix",
+                "# text\n",
+                "--prompt",
+                "def read(path):\n    with",
+                "--max-new-tokens",
+                "2",
+                "--compare",
+                "--json",
+                "--pass-size",
+                size,
+            ][..],
+            &SMALL,
+        ]
+        .concat()
+    };
+    let report = json(&arguments("4"));
+    assert_close(&report, 1e-3);
+    let prompt = numbers(&report, "prompt_tokens").len();
+    let steps = report["prompt_steps"].as_array().expect("seconds").len();
+    assert_eq!(report["passes"]["tokens"], 4);
+    assert!(
+        steps < (prompt - 3) / 2,
+        "{steps} passes for {prompt} tokens"
+    );
+    let auto = json(&arguments("auto"));
+    assert_close(&auto, 1e-3);
+    assert_eq!(report["tokens"], auto["tokens"]);
+    assert!(auto["passes"]["tokens"].as_u64() >= Some(2), "{auto}");
+    let refused = harness::failure(2, &arguments("3"));
+    harness::names(&refused, &["--pass-size", "got 3"]);
+}
+
+/// Rotary embeddings differ from token to token, and queries share keys.
+#[test]
+fn prompts_of_the_llama_family_in_passes() {
+    let spec = RandomSpec {
+        family: RandomFamily::Llama,
+        heads: 4,
+        queries: 2,
+        layers: 1,
+        hidden: 176,
+        tied_head: false,
+        activation: "silu",
+        ..RandomSpec::default()
+    };
+    let model = random_model(&spec, 12);
+    let arguments = [
+        &["generate", "--model", path(&model), "--prompt", "abcdef"][..],
+        &["--max-new-tokens", "2", "--pass-size", "4"],
+        &["--compare", "--json"],
+        &SMALL,
+    ]
+    .concat();
+    assert_close(&json(&arguments), 1e-2);
 }
 
 #[test]

@@ -1,24 +1,97 @@
-//! Caches of keys and values: the new token's members, and keys as the queries meet them.
+//! Caches of keys and values: the new tokens' members, and keys as the queries meet them.
 
 use super::{AttentionSpec, RopeSpec};
 use crate::{Graph, GraphError, NodeId, Vector};
 
+/// Where the keys and values of new tokens go.
+pub(super) struct Arrival {
+    group: usize,
+    lane: usize,
+    /// Whether there are tokens before it, in any group and in this one.
+    continues: bool,
+    continues_group: bool,
+    /// Which of several tokens side by side are new; empty where there is one.
+    new: Vec<bool>,
+}
+
+impl Arrival {
+    /// Of the one token at a position, with so many lanes to a group.
+    pub(super) fn one(position: usize, lanes: usize) -> Self {
+        Arrival {
+            group: position / lanes,
+            lane: position % lanes,
+            continues: position > 0,
+            continues_group: !position.is_multiple_of(lanes),
+            new: Vec::new(),
+        }
+    }
+
+    /// Of the tokens `start .. end`, those of the block `start / tokens` of several side by side, with so many lanes to a group.
+    pub(super) fn several(start: usize, end: usize, tokens: usize, lanes: usize) -> Self {
+        let block = start / tokens;
+        let first = block * tokens;
+        Arrival {
+            continues: start > 0,
+            continues_group: start % (lanes * tokens) > 0,
+            new: (first..first + tokens)
+                .map(|position| (start..end).contains(&position))
+                .collect(),
+            ..Arrival::one(block, lanes)
+        }
+    }
+
+    /// A vector for the new tokens, zero for the others.
+    fn of_new(&self, entries: Vec<f64>) -> Vector {
+        if self.new.iter().all(|&new| new) {
+            return entries.into();
+        }
+        let masked = |entry: f64| {
+            self.new
+                .iter()
+                .map(move |&new| if new { entry } else { 0.0 })
+        };
+        entries
+            .into_iter()
+            .flat_map(masked)
+            .collect::<Vec<_>>()
+            .into()
+    }
+
+    /// One for the new tokens, zero for the others.
+    fn mask(&self, width: usize) -> Vector {
+        match self.new.iter().all(|&new| new) {
+            true => Vector::Uniform(1.0),
+            false => self.of_new(vec![1.0; width]),
+        }
+    }
+
+    /// Factors that have an entry for each token, zero for those that are not new.
+    fn of_new_each(&self, mut factors: Vec<f64>) -> Vector {
+        if !self.new.is_empty() {
+            let tokens = self.new.iter().cycle();
+            let old = factors.iter_mut().zip(tokens).filter(|(_, new)| !**new);
+            old.for_each(|(factor, _)| *factor = 0.0);
+        }
+        factors.into()
+    }
+}
+
 impl Graph {
-    /// The key caches of all groups in use, the new token's key included.
+    /// The key caches of all groups in use, the new tokens' keys included.
     pub(super) fn append_key(
         &mut self,
         layer: &str,
         x: NodeId,
         spec: &AttentionSpec,
-        position: usize,
+        arrival: &Arrival,
     ) -> Result<Vec<NodeId>, GraphError> {
         let name = |part: &str| format!("{layer}.attention.{part}");
         let heads = spec.heads;
-        let (group, lane) = (position / heads.lanes(), position % heads.lanes());
+        let &Arrival { group, lane, .. } = arrival;
         let family = format!("{layer}.cache.key");
         let member = |g: usize| format!("{family}.{g}");
         let mut keys = Vec::with_capacity(group + 1);
-        for g in 0..group + usize::from(lane > 0) {
+        for g in 0..group + usize::from(arrival.continues_group) {
             keys.push(self.cache(member(g), &family, heads.cache())?);
         }
         let mut key = self.product_spaced(name("key"), x, &spec.key, lane)?;
@@ -40,15 +113,20 @@ impl Graph {
         key = match &spec.key_rope {
             Some(RopeSpec { cos, sin }) => {
                 let half = self.turn(name("key_half"), key, heads.width() / 2)?;
-                self.rope(name("key_rope"), key, half, cos.clone(), sin.clone())?
+                let [cos, sin] = [cos, sin].map(|factors| arrival.of_new_each(factors.clone()));
+                self.rope(name("key_rope"), key, half, cos, sin)?
             }
-            None => self.mul_plain(name("key_mask"), key, 1.0)?,
+            None => {
+                let mask = arrival.mask(heads.width());
+                self.mul_plain(name("key_mask"), key, mask)?
+            }
         };
         if let Some(inverse) = inverse {
             key = self.mul(name("key_normed"), key, inverse)?;
         }
         if let ([shift], 1) = (spec.key_shifts.as_slice(), heads.queries()) {
-            key = self.add_plain(name("key_shift"), key, shift.clone())?;
+            let shift = arrival.of_new(shift.clone());
+            key = self.add_plain(name("key_shift"), key, shift)?;
         }
         let cache = keys.get(group).copied();
         let appended = self.append(name("append_key"), &family, key, cache)?;
@@ -58,17 +136,17 @@ impl Graph {
         Ok(keys)
     }
 
-    /// All value caches, the new token's value included.
+    /// All value caches, the new tokens' values included.
     pub(super) fn append_value(
         &mut self,
         layer: &str,
         x: NodeId,
         spec: &AttentionSpec,
-        position: usize,
+        arrival: &Arrival,
     ) -> Result<Vec<NodeId>, GraphError> {
         let name = |part: &str| format!("{layer}.attention.{part}");
         let heads = spec.heads;
-        let (group, lane) = (position / heads.lanes(), position % heads.lanes());
+        let &Arrival { group, lane, .. } = arrival;
         let family = format!("{layer}.cache.value");
         let mut value = self.product_spaced(name("value"), x, &spec.value, lane)?;
         if let Some(bias) = &spec.value_bias {
@@ -84,10 +162,11 @@ impl Graph {
                     ))
                 })
                 .collect();
+            let mask = arrival.of_new(mask);
             let masked = self.mul_plain(name(&format!("value_mask.{s}")), value, mask)?;
-            let cache = match position {
-                0 => None,
-                _ => Some(self.cache(&member, &family, heads.cache())?),
+            let cache = match arrival.continues {
+                false => None,
+                true => Some(self.cache(&member, &family, heads.cache())?),
             };
             let appended =
                 self.append(name(&format!("append_value.{s}")), &family, masked, cache)?;

@@ -19,10 +19,31 @@ pub struct Witness {
     pub site: String,
     /// Where its entries are.
     pub layout: Layout,
+    /// Tokens side by side.
+    pub tokens: usize,
     /// Lower end of the polynomial's interval.
     pub low: f64,
     /// Upper end of the polynomial's interval.
     pub high: f64,
+}
+
+impl Witness {
+    /// Distinct slots of the decrypted value.
+    pub fn period(&self) -> usize {
+        self.layout.period() * self.tokens
+    }
+
+    /// Its entries, of all tokens, among one period of slots.
+    pub fn values(&self, slots: &[f64]) -> Vec<f64> {
+        (0..self.tokens)
+            .flat_map(|j| self.layout.compact(&token_slots(slots, self.tokens, j)))
+            .collect()
+    }
+}
+
+/// The slots of one of several tokens side by side.
+fn token_slots(slots: &[f64], tokens: usize, j: usize) -> Vec<f64> {
+    slots.iter().skip(j).step_by(tokens).copied().collect()
 }
 
 impl StepModel {
@@ -59,6 +80,14 @@ impl StepModel {
         logits
     }
 
+    /// The vocabulary's logits of token `j` of a graph of several, from the slots of [`logit_outputs`](Self::logit_outputs).
+    pub fn token_logits(&self, graph: &Graph, slots: &[impl AsRef<[f64]>], j: usize) -> Vec<f64> {
+        let slots: Vec<Vec<f64>> = (slots.iter())
+            .map(|slots| token_slots(slots.as_ref(), graph.tokens(), j))
+            .collect();
+        self.logits(graph, &slots)
+    }
+
     /// What a client checks after decryption: arguments of polynomials lie in their intervals, refreshed values within their bounds. (A
     /// refreshed value past its bound still comes out past it, up to hundreds of times: the sine bends late.)
     pub fn witnesses(&self, graph: &Graph) -> Vec<Witness> {
@@ -70,6 +99,7 @@ impl StepModel {
             output: witness_name(&node.name),
             site: node.name.clone(),
             layout: graph.node(node.inputs[0]).layout,
+            tokens: graph.tokens(),
             low: function.polynomial.low,
             high: function.polynomial.high,
         });
@@ -82,6 +112,7 @@ impl StepModel {
                 output: output.clone(),
                 site: refresh_site(&node.name),
                 layout: node.layout,
+                tokens: graph.tokens(),
                 low: -bound,
                 high: bound,
             })

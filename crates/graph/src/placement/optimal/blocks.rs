@@ -21,6 +21,7 @@ struct Signature {
     /// Nodes of one shape share their costs.
     cost: usize,
     value: isize,
+    floor: u32,
     size: Option<usize>,
     partners: Vec<isize>,
 }
@@ -89,6 +90,7 @@ fn signature(problem: &Problem<'_>, value_of: &[usize], nodes: &Range<usize>) ->
                     0
                 },
                 value: relative(value_of[node]),
+                floor: problem.floor(node),
                 size: problem.bootstrap_size(node, None),
                 partners: (first..node)
                     .filter(|&partner| problem.can_pair(node, partner))

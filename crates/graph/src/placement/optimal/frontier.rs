@@ -129,12 +129,16 @@ impl<'p, 'g> Frontier<'p, 'g> {
             .expect("values that are demanded are live")
     }
 
-    /// Makes a value live if it is not yet, without any demand.
+    /// Makes a value live if it is not yet, without any demand but a family's least level.
     fn make_live(&mut self, value: usize) {
         if let Err(place) = self.live.binary_search(&value) {
             self.live.insert(place, value);
+            let demand = Demand {
+                computed: self.problem.floor(value),
+                ..Demand::default()
+            };
             for state in &mut self.states {
-                state.demands.insert(place, Demand::default());
+                state.demands.insert(place, demand);
             }
         }
     }
