@@ -32,7 +32,7 @@ impl Arrival {
         let first = block * tokens;
         Arrival {
             continues: start > 0,
-            continues_group: start % (lanes * tokens) > 0,
+            continues_group: !start.is_multiple_of(lanes * tokens),
             new: (first..first + tokens)
                 .map(|position| (start..end).contains(&position))
                 .collect(),
