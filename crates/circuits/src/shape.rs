@@ -1,8 +1,8 @@
 //! What a bootstrap is made for, and what that takes.
 
 /// The usual log2 of q0 over the largest message coefficient. The sine differs from the best line by (2 pi / ratio)^2 / 24 of the bound at
-/// most, 2^-20.3 at 10.5 bits; noise of a slot grows with the ratio.
-pub const MESSAGE_RATIO_BITS: f64 = 10.5;
+/// most, 2^-20.1 at 10.4 bits; noise of a slot grows with the ratio.
+pub const MESSAGE_RATIO_BITS: f64 = 10.4;
 
 /// What the slots of a bootstrap's value hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
