@@ -298,7 +298,14 @@ mod tests {
                 );
                 exponent = exponent * 5 % (4 * d);
             }
+            // The copies for AVX-512 and for every processor, bit for bit.
+            let mut copy = Parts {
+                re: w.re.clone(),
+                im: w.im.clone(),
+            };
+            embedding.inverse_layers(&mut copy);
             embedding.slots_to_coefficients(&mut w);
+            assert!(copy.re == w.re && copy.im == w.im, "{d}");
             for (place, c) in embedding.reversed(d).zip(&coefficients) {
                 let back = Complex64::new(w.re[place], w.im[place]) / d as f64;
                 assert!((back - c).norm() < 1e-12, "{d}");

@@ -6,8 +6,8 @@ use num_complex::Complex64;
 use taciturn_ring::Basis;
 
 use crate::{
-    Ciphertext, CkksError, Decomposed, EvaluationKey, EvaluationKeys, GadgetName, KeyId, Level,
-    Parameters, Plaintext, Scale, recorded::Recordings,
+    Ciphertext, CkksError, Decomposed, EvaluationKey, EvaluationKeys, GadgetName, IntegerPlaintext,
+    KeyId, Level, Parameters, Plaintext, Scale, recorded::Recordings,
 };
 
 /// Computes on ciphertexts with a set of evaluation keys. Results are new ciphertexts; `_assign` forms change their operand.
@@ -143,6 +143,47 @@ impl Evaluator {
         Ok(Ciphertext {
             polys,
             scale: Scale(a.scale.0 * p.scale.0),
+        })
+    }
+
+    /// The sum of products of ciphertexts with integer plaintexts, transformed as they are used, at the product of the scales, which are
+    /// those of all pairs. The caller rescales.
+    pub fn dot_integers(
+        &self,
+        pairs: &[(&Ciphertext, &IntegerPlaintext)],
+    ) -> Result<Ciphertext, CkksError> {
+        let scale = |(a, p): &(&Ciphertext, &IntegerPlaintext)| Scale(a.scale.0 * p.scale.0);
+        let Some(first) = pairs.first() else {
+            return Err(CkksError::Mismatch {
+                operation: "sum of plain products",
+                expected: "at least one pair".into(),
+                got: "none".into(),
+            });
+        };
+        let (basis, sum) = (first.0.basis(), scale(first));
+        let fits = |pair: &&(&Ciphertext, &IntegerPlaintext)| {
+            pair.0.basis() == basis && pair.0.degree() == 1 && scale(pair).matches(sum)
+        };
+        if let Some(pair) = pairs.iter().find(|pair| !fits(pair)) {
+            return Err(CkksError::Mismatch {
+                operation: "sum of plain products",
+                expected: format!("degree 1, {} limbs, products of scale {sum}", basis.len()),
+                got: format!(
+                    "degree {}, {} limbs, a product of scale {}",
+                    pair.0.degree(),
+                    pair.0.basis().len(),
+                    scale(pair)
+                ),
+            });
+        }
+        let terms: Vec<_> = pairs
+            .iter()
+            .map(|(a, p)| ([&a.polys[0], &a.polys[1]], &p.coefficients))
+            .collect();
+        let (c0, c1) = self.params.ring().dot_integers(&terms, basis);
+        Ok(Ciphertext {
+            polys: vec![c0, c1],
+            scale: sum,
         })
     }
 

@@ -74,9 +74,8 @@ impl Evaluator {
         let g = self.params().gadget(gadget);
         let basis = poly.basis();
         let target = basis.union(g.special);
-        let coefficients = ring.intt_new(poly);
         let digits: Vec<Basis> = used_digits(g, basis).collect();
-        let digits = ring.extend_digits(&coefficients, poly, &digits, target);
+        let digits = ring.decompose(poly, &digits, target);
         Decomposed {
             digits,
             basis,

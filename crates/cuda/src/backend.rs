@@ -300,6 +300,16 @@ impl Backend for CudaBackend {
         self.sum_of_keys(tables, out, &products);
     }
 
+    fn dot_integers(
+        &self,
+        tables: &Tables,
+        out: (&mut Poly, &mut Poly),
+        terms: &[([&Poly; 2], &IntegerPoly)],
+    ) {
+        let out = [self.operand_mut(out.0), self.operand_mut(out.1)];
+        self.sum_of_integer_products(tables, out, terms);
+    }
+
     fn hoisted_sums(
         &self,
         tables: &Tables,

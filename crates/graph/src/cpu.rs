@@ -284,13 +284,8 @@ impl Machine for CpuMachine {
             .iter()
             .map(|(a, plain)| self.mask(plain, a.scale))
             .collect::<Result<Vec<_>, _>>()?;
-        let encoder = &self.encoder;
-        self.sum_of_products(
-            pairs
-                .iter()
-                .zip(&masks)
-                .map(|((a, _), integers)| (*a, encoder.to_plaintext(integers, a.basis()))),
-        )
+        let pairs = pairs.iter().zip(&masks);
+        self.sum_of_products(pairs.map(|((a, _), integers)| (*a, &**integers)))
     }
 
     fn dot_weights(&mut self, pairs: &[(&Self::Value, Plain)]) -> Result<Self::Value, CkksError> {
@@ -300,7 +295,7 @@ impl Machine for CpuMachine {
         self.keep_weights(pairs.iter().map(|(_, plain)| plain), level)?;
         self.sum_of_products(pairs.iter().map(|(a, plain)| {
             let integers = &self.weights[&(plain.id(), level.0)];
-            (*a, self.encoder.to_plaintext(integers, a.basis()))
+            (*a, integers)
         }))
     }
 

@@ -84,9 +84,9 @@ fn report(ring: &Ring, threads: usize) {
     let (forward, inverse) = transforms(ring, all, 15);
     measure("ntt_ms", forward / all.len() as f64);
     measure("intt_ms", inverse / all.len() as f64);
-    let small = IntegerPoly::from(vec![-77; ring.n()]);
+    let weight = IntegerPoly::from(vec![-77; ring.n()]);
     let five = Basis::range(12..17);
-    let of_integers = || ring.transform_integers(&small, five);
+    let of_integers = || ring.transform_integers(&weight, five);
     measure("transform_integers_5_limbs_ms", time(of_integers));
 
     let x = random(3, q);
@@ -108,13 +108,8 @@ fn report(ring: &Ring, threads: usize) {
         "extend_digit_ms",
         time(|| ring.extend_digit(&coefficient, &x, digit(0), all)),
     );
-    let decompose = |x: &Poly| -> Vec<Poly> {
-        let mut coefficient = x.clone();
-        ring.intt(&mut coefficient);
-        (0..DIGITS)
-            .map(|j| ring.extend_digit(&coefficient, x, digit(j), all))
-            .collect()
-    };
+    let all_digits: Vec<Basis> = (0..DIGITS).map(digit).collect();
+    let decompose = |x: &Poly| ring.decompose(x, &all_digits, all);
     let digits = decompose(&x);
     measure("decompose_ms", time(|| decompose(&x)));
     let key: Vec<(Poly, Poly)> = (0..DIGITS as u8)
@@ -136,16 +131,30 @@ fn report(ring: &Ring, threads: usize) {
     );
     let one = ring.restrict(&coefficient, Basis::single(0));
     measure("raise_ms", time(|| ring.raise(&one, q)));
-    let rotate = |c: &(Poly, Poly)| {
-        let digits = decompose(&c.1);
-        let product = ring.key_product_automorphism(&digits, &key, 5, all);
-        let mut out = (ring.mod_down(&product.0, p), ring.mod_down(&product.1, p));
-        ring.add_assign(&mut out.0, &ring.automorphism(&c.0, 5));
+    let rotate = |c: &(Poly, Poly), digits: &[Basis], special: Basis| {
+        let target = c.0.basis().union(special);
+        let digits = ring.decompose(&c.1, digits, target);
+        let (a, b) = ring.key_product_automorphism(&digits, &key, 5, target);
+        let mut out = ring.mod_down_all(&[a, b], special);
+        ring.add_automorphism_assign(&mut out[0], &c.0, 5);
         out
     };
     let ciphertext = (x.clone(), random(6, q));
     assert_eq!(ciphertext.0.form(), Form::Evaluation);
-    measure("rotate_ms", time(|| rotate(&ciphertext)));
+    measure("rotate_ms", time(|| rotate(&ciphertext, &all_digits, p)));
+    // As at a model's levels: one digit of five limbs, five special ones.
+    let (limbs, special) = (
+        Basis::single(0).union(Basis::range(12..16)),
+        Basis::range(28..33),
+    );
+    let low = (
+        ring.restrict(&x, limbs),
+        ring.restrict(&ciphertext.1, limbs),
+    );
+    let at_five = || rotate(&low, &[limbs], special);
+    measure("rotate_5_limbs_ms", time(at_five));
+    let dot = || ring.dot_integers(&[([&low.0, &low.1], &weight)], limbs);
+    measure("plain_product_5_limbs_ms", time(dot));
 
     let fields: Vec<String> = fields
         .iter()

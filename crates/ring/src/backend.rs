@@ -156,6 +156,18 @@ pub trait Backend: Send + Sync {
             });
     }
 
+    /// [`extend_digits`](Self::extend_digits) of a polynomial in evaluation form, whose coefficients the last operand computes.
+    fn decompose(
+        &self,
+        tables: &Tables,
+        out: &mut [Poly],
+        a: &Poly,
+        conversions: &[Arc<BaseConversion>],
+        coefficients: &dyn Fn() -> Poly,
+    ) {
+        self.extend_digits(tables, out, &coefficients(), a, conversions);
+    }
+
     /// `out_c = sum over j of digits_j·keys_j.c`, with the digits mapped first if a map is given; added to what `out` holds
     /// where that is asked for. At most 16 digits.
     fn key_product(
@@ -166,6 +178,14 @@ pub trait Backend: Send + Sync {
         keys: &[(Poly, Poly)],
         map: Option<&Automorphism>,
         accumulate: bool,
+    );
+
+    /// `out_c = sum of a_c·integers`, evaluation form, by the superset rule. At least one term.
+    fn dot_integers(
+        &self,
+        tables: &Tables,
+        out: (&mut Poly, &mut Poly),
+        terms: &[([&Poly; 2], &IntegerPoly)],
     );
 
     /// For each list of terms the sum of its weights times steps; see [`Ring::hoisted_sums`](crate::Ring::hoisted_sums).

@@ -11,11 +11,15 @@ use crate::{
 };
 use hoisting::PART;
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// Below this many words an operation is not worth handing to other threads.
 const PARALLEL_WORDS: usize = 1 << 14;
 /// A backend made of kernels.
 pub(crate) struct CpuBackend<K>(pub(crate) K);
+
+/// The two halves of one limb, or of a part of it, of a result.
+type Halves<'a> = [&'a mut [u64]; 2];
 
 fn parallel(words: usize) -> bool {
     words >= PARALLEL_WORDS && rayon::current_num_threads() > 1
@@ -89,6 +93,14 @@ impl<K: Kernels> Backend for CpuBackend<K> {
     fn intt(&self, tables: &Tables, a: &mut Poly) {
         each_limb(a, |i, _, a| self.0.intt(tables.ntt(i), a));
         a.form = Form::Coefficient;
+    }
+
+    fn intt_into(&self, tables: &Tables, out: &mut Poly, a: &Poly) {
+        each_limb(out, |i, _, out| {
+            out.copy_from_slice(a.limb(i));
+            self.0.intt(tables.ntt(i), out);
+        });
+        out.form = Form::Coefficient;
     }
 
     fn add(&self, tables: &Tables, a: &mut Poly, b: &Poly) {
@@ -201,6 +213,17 @@ impl<K: Kernels> Backend for CpuBackend<K> {
         );
     }
 
+    fn decompose(
+        &self,
+        tables: &Tables,
+        out: &mut [Poly],
+        a: &Poly,
+        conversions: &[Arc<BaseConversion>],
+        _: &dyn Fn() -> Poly,
+    ) {
+        self.extend_digits(tables, out, a, a, conversions);
+    }
+
     fn add_automorphism(&self, tables: &Tables, acc: &mut Poly, a: &Poly, map: &Automorphism) {
         each_limb(acc, |i, _, acc| {
             if a.basis.contains(i) {
@@ -248,6 +271,21 @@ impl<K: Kernels> Backend for CpuBackend<K> {
         });
     }
 
+    fn dot_integers(
+        &self,
+        tables: &Tables,
+        out: (&mut Poly, &mut Poly),
+        terms: &[([&Poly; 2], &IntegerPoly)],
+    ) {
+        each_limb_pair(out.0, out.1, |i, [a, b]| {
+            for (k, (factors, integers)) in terms.iter().enumerate() {
+                let factors = factors.map(|factor| factor.limb(i));
+                let out = [&mut *a, &mut *b];
+                self.multiply_limb(tables, i, out, integers.coefficients(), factors, k > 0);
+            }
+        });
+    }
+
     fn hoisted_sums(
         &self,
         tables: &Tables,
@@ -280,9 +318,7 @@ impl<K: Kernels> Backend for CpuBackend<K> {
     }
 
     fn mod_down(&self, tables: &Tables, out: &mut Poly, a: &Poly, conversion: &BaseConversion) {
-        let remainder = self.coefficients(tables, a, conversion.source());
-        let digits = self.digits(tables, &remainder, conversion);
-        drop(remainder);
+        let digits = self.digits(tables, a, conversion);
         self.gather(tables, &digits, conversion, out, Basis::EMPTY, |i, out| {
             let factor = conversion.target(i).inverse;
             match a.form {

@@ -62,6 +62,18 @@ impl<'a> NttTable<'a> {
     }
 }
 
+impl NttTable<'_> {
+    /// For inverse transforms that end in a factor, in Montgomery form.
+    pub(crate) fn scaled(self, factor: u64) -> Self {
+        Self {
+            last_inverse: self
+                .last_inverse
+                .map(|last| self.modulus.montgomery_mul(last, factor)),
+            ..self
+        }
+    }
+}
+
 impl Tables {
     pub(crate) fn new(log_n: u32, moduli: &[u64]) -> Result<Self, RingError> {
         check_degree(log_n)?;

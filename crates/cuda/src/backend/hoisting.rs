@@ -48,6 +48,28 @@ impl CudaBackend {
         }
     }
 
+    /// Products with integer polynomials, in one launch per 16 terms.
+    pub(super) fn sum_of_integer_products(
+        &self,
+        tables: &Tables,
+        out: [Operand; 2],
+        terms: &[([&Poly; 2], &IntegerPoly)],
+    ) {
+        for (i, terms) in terms.chunks(MAX_DIGITS).enumerate() {
+            let weights: Vec<(usize, Weight<'_>)> = terms
+                .iter()
+                .map(|(_, integers)| (0, Weight::Integers(integers)))
+                .collect();
+            let (_scratch, factors) = self.factors(tables, &weights, out[0].basis);
+            let terms: Vec<(Factor, [Operand; 2])> = factors
+                .into_iter()
+                .zip(terms)
+                .map(|(factor, (polys, _))| (factor, polys.map(|poly| self.operand(poly))))
+                .collect();
+            self.weighted_sum(tables, out, &terms, i > 0);
+        }
+    }
+
     /// A step, or the value itself, over `out`'s limbs; added to what is there where that is asked for.
     pub(super) fn rotate(
         &self,

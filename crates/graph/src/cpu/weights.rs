@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use taciturn_ckks::{Ciphertext, CkksError, IntegerPlaintext, Level, Plaintext, Scale};
+use taciturn_ckks::{Ciphertext, CkksError, IntegerPlaintext, Level, Scale};
 
 use super::{CpuMachine, complex};
 use crate::{Diagonals, Plain};
@@ -73,21 +73,10 @@ impl CpuMachine {
     /// The sum of products with plaintexts, one level down.
     pub(super) fn sum_of_products<'a>(
         &self,
-        pairs: impl Iterator<Item = (&'a Arc<Ciphertext>, Plaintext)>,
+        pairs: impl Iterator<Item = (&'a Arc<Ciphertext>, &'a IntegerPlaintext)>,
     ) -> Result<Arc<Ciphertext>, CkksError> {
-        let mut sum: Option<Ciphertext> = None;
-        for (a, plain) in pairs {
-            let product = self.evaluator.mul_plain(a, &plain)?;
-            match &mut sum {
-                None => sum = Some(product),
-                Some(sum) => self.evaluator.add_assign(sum, &product)?,
-            }
-        }
-        let sum = sum.ok_or_else(|| CkksError::Mismatch {
-            operation: "sum of plain products",
-            expected: "at least one pair".into(),
-            got: "none".into(),
-        })?;
+        let pairs: Vec<_> = pairs.map(|(a, plain)| (&**a, plain)).collect();
+        let sum = self.evaluator.dot_integers(&pairs)?;
         self.landed(self.evaluator.rescale(&sum)?)
     }
 }

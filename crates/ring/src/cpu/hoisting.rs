@@ -1,6 +1,6 @@
 //! Sums over rotations, limb by limb: what one limb needs stays in the cache.
 
-use super::{CpuBackend, parallel};
+use super::{CpuBackend, Halves, parallel};
 use crate::{
     MAX_DIGITS, Poly, Tables,
     buffer::Buffer,
@@ -11,9 +11,6 @@ use rayon::prelude::*;
 
 /// Words that are handled at a time: with two halves of a dozen rotations they fit the second cache.
 pub(super) const PART: usize = 2048;
-
-/// The two halves of one limb, or of a part of it, of a result.
-type Halves<'a> = [&'a mut [u64]; 2];
 
 impl<K: Kernels> CpuBackend<K> {
     pub(super) fn hoisted_sums_by_limb(
@@ -156,14 +153,8 @@ impl<K: Kernels> CpuBackend<K> {
                     sparse.1.push(rotated[step]);
                 }
                 Weight::Integers(coefficients) => {
-                    self.transform_limb(tables, limb, half0, coefficients.coefficients());
-                    for (out, term) in [&mut *out0, &mut *out1].into_iter().zip(rotated[step]) {
-                        if i == 0 {
-                            self.0.mul_into(q, out, half0, term);
-                        } else {
-                            self.0.mul_add(q, out, half0, term);
-                        }
-                    }
+                    let (out, integers) = ([&mut *out0, &mut *out1], coefficients.coefficients());
+                    self.multiply_limb(tables, limb, out, integers, rotated[step], i > 0);
                 }
             }
         }

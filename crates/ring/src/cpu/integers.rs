@@ -1,7 +1,7 @@
 //! Integer polynomials to residues and their evaluations, limb by limb.
 
-use super::CpuBackend;
-use crate::{Coefficients, Modulus, Tables, automorphism::LANES, kernels::Kernels};
+use super::{CpuBackend, Halves};
+use crate::{Coefficients, Modulus, Tables, automorphism::LANES, buffer::Buffer, kernels::Kernels};
 
 impl<K: Kernels> CpuBackend<K> {
     /// The residues of the polynomial with these coefficients at the multiples of a stride.
@@ -51,5 +51,39 @@ impl<K: Kernels> CpuBackend<K> {
                 out[k * stride..(k + 1) * stride].fill(value);
             }
         }
+    }
+
+    /// `out_c = terms_c` times the polynomial with these coefficients, or `out_c` plus it.
+    pub(super) fn multiply_limb(
+        &self,
+        tables: &Tables,
+        limb: usize,
+        out: Halves<'_>,
+        coefficients: Coefficients<'_>,
+        terms: [&[u64]; 2],
+        accumulate: bool,
+    ) {
+        let (q, table) = (tables.moduli()[limb], tables.ntt(limb));
+        let mut scratch = Buffer::stale(tables.n());
+        let integers = match coefficients {
+            Coefficients::Narrow(x) if x.len() == tables.n() => Some(x),
+            Coefficients::Wide(x) if x.len() == tables.n() => {
+                self.0.reduce_signed(q, &mut scratch, x);
+                None
+            }
+            _ => {
+                self.transform_limb(tables, limb, &mut scratch, coefficients);
+                for (out, term) in out.into_iter().zip(terms) {
+                    if accumulate {
+                        self.0.mul_add(q, out, &scratch, term);
+                    } else {
+                        self.0.mul_into(q, out, &scratch, term);
+                    }
+                }
+                return;
+            }
+        };
+        self.0
+            .ntt_mul(table, &mut scratch, integers, out, terms, accumulate);
     }
 }

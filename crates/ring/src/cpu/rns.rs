@@ -1,6 +1,6 @@
 //! Base conversion and key switching: operations whose limbs depend on each other.
 
-use super::{CpuBackend, each_limb, parallel};
+use super::{CpuBackend, parallel};
 use crate::{BaseConversion, Basis, Form, Poly, Tables, buffer::Buffer, kernels::Kernels};
 use rayon::prelude::*;
 
@@ -9,52 +9,54 @@ const BLOCK: usize = 512;
 /// The most targets that a base conversion handles at a time.
 const TARGETS: usize = 8;
 
-/// The first half of a base conversion, shared by all its targets: for each block of coefficients one row per source limb
-/// and a row of quotients.
+/// The first half of a base conversion, shared by all its targets: a row per source limb and a row of quotients.
 pub(super) struct Digits {
     rows: Buffer,
-    block: usize,
+    /// Words from a row to the next: a block more than a row has, or equal places of all rows would compete for few lines of the second cache.
+    stride: usize,
     sources: usize,
 }
 
 impl<K: Kernels> CpuBackend<K> {
-    /// Splits `a`'s limbs in the conversion's source, which are coefficients.
+    /// Splits `a`'s limbs in the conversion's source. Of evaluations, the transform ends in the conversion's factor.
     pub(super) fn digits(&self, tables: &Tables, a: &Poly, conversion: &BaseConversion) -> Digits {
-        let block = BLOCK.min(a.n);
-        let sources = conversion.source().len();
-        let limbs: Vec<_> = conversion
-            .source()
-            .iter()
-            .map(|i| (tables.moduli()[i], a.limb(i)))
-            .collect();
-        let mut rows = Buffer::stale((sources + 1) * a.n);
-        let split = |(k, rows): (usize, &mut [u64])| {
-            let (ys, quotient) = rows.split_at_mut(sources * block);
-            quotient.fill(0);
-            for (i, y) in ys.chunks_exact_mut(block).enumerate() {
-                let (q, x) = (limbs[i].0, &limbs[i].1[k * block..(k + 1) * block]);
-                self.0.convert_source(
-                    q,
-                    y,
-                    quotient,
-                    x,
-                    conversion.inverses()[i],
-                    conversion.weights()[i],
-                );
+        let (n, sources) = (a.n, conversion.source().len());
+        let stride = n + BLOCK;
+        let limbs: Vec<usize> = conversion.source().iter().collect();
+        let mut rows = Buffer::stale((sources + 1) * stride);
+        let (ys, quotients) = rows.split_at_mut(sources * stride);
+        let split = |(k, y): (usize, &mut [u64])| {
+            let (i, inverse) = (limbs[k], conversion.inverses()[k]);
+            let (q, y) = (tables.moduli()[i], &mut y[..n]);
+            y.copy_from_slice(a.limb(i));
+            match a.form {
+                Form::Evaluation => self.0.intt(tables.ntt(i).scaled(inverse), y),
+                Form::Coefficient => self.0.scale(q, y, q.montgomery_mul(inverse, 1)),
             }
-            self.0.convert_quotient(quotient);
         };
-        let length = (sources + 1) * block;
-        if parallel(rows.len()) {
-            rows.par_chunks_exact_mut(length)
-                .enumerate()
-                .for_each(split);
+        if parallel(sources * n) {
+            ys.par_chunks_exact_mut(stride).enumerate().for_each(split);
         } else {
-            rows.chunks_exact_mut(length).enumerate().for_each(split);
+            ys.chunks_exact_mut(stride).enumerate().for_each(split);
+        }
+        let quotient = |(k, out): (usize, &mut [u64])| {
+            out.fill(0);
+            for (y, &weight) in ys.chunks_exact(stride).zip(conversion.weights()) {
+                let y = &y[k * BLOCK..k * BLOCK + out.len()];
+                self.0.add_quotient(out, y, weight);
+            }
+            self.0.convert_quotient(out);
+        };
+        let quotients = &mut quotients[..n];
+        if parallel(sources * n) {
+            let blocks = quotients.par_chunks_mut(BLOCK).enumerate();
+            blocks.for_each(quotient);
+        } else {
+            quotients.chunks_mut(BLOCK).enumerate().for_each(quotient);
         }
         Digits {
             rows,
-            block,
+            stride,
             sources,
         }
     }
@@ -97,18 +99,6 @@ impl<K: Kernels> CpuBackend<K> {
         }
     }
 
-    /// The coefficients of the named limbs.
-    pub(super) fn coefficients(&self, tables: &Tables, a: &Poly, basis: Basis) -> Poly {
-        let mut out = Poly::stale(a.n, basis, Form::Coefficient);
-        each_limb(&mut out, |i, _, out| {
-            out.copy_from_slice(a.limb(i));
-            if a.form == Form::Evaluation {
-                self.0.intt(tables.ntt(i), out);
-            }
-        });
-        out
-    }
-
     /// Fills the limbs of `words`, but those in `skip`.
     fn convert_limbs(
         &self,
@@ -119,16 +109,20 @@ impl<K: Kernels> CpuBackend<K> {
         words: &mut [u64],
         skip: Basis,
     ) {
+        const NONE: &[u64] = &[];
         let n = words.len() / limbs.len();
-        let rows = digits
-            .rows
-            .chunks_exact((digits.sources + 1) * digits.block);
-        for (k, rows) in rows.enumerate() {
+        for first in (0..n).step_by(BLOCK) {
+            let block = first..n.min(first + BLOCK);
+            // One row per limb of a ring, and the quotients.
+            let mut rows = [NONE; 65];
+            for (row, all) in rows.iter_mut().zip(digits.rows.chunks_exact(digits.stride)) {
+                *row = &all[block.clone()];
+            }
+            let rows = &rows[..digits.sources + 1];
             for (&i, limb) in limbs.iter().zip(words.chunks_exact_mut(n)) {
                 if !skip.contains(i) {
-                    let out = &mut limb[k * digits.block..(k + 1) * digits.block];
-                    self.0
-                        .convert_target(tables.moduli()[i], out, rows, conversion.target(i));
+                    let (out, target) = (&mut limb[block.clone()], conversion.target(i));
+                    self.0.convert_target(tables.moduli()[i], out, rows, target);
                 }
             }
         }

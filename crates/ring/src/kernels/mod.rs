@@ -17,6 +17,17 @@ pub(crate) trait Kernels: Copy + Send + Sync + 'static {
     fn ntt(self, table: NttTable<'_>, a: &mut [u64]);
     /// The transform of integers that lie below every modulus.
     fn ntt_narrow(self, table: NttTable<'_>, out: &mut [u64], x: &[i32]);
+    /// `out_c = terms_c` times the transform of the words in `scratch`, or of integers that lie below every modulus; or `out_c` plus it.
+    /// `scratch` holds anything afterwards.
+    fn ntt_mul(
+        self,
+        table: NttTable<'_>,
+        scratch: &mut [u64],
+        integers: Option<&[i32]>,
+        out: [&mut [u64]; 2],
+        terms: [&[u64]; 2],
+        accumulate: bool,
+    );
     /// `out = (a - ntt(out))·factor`, the factor in Montgomery form: how divisions end.
     fn ntt_sub_scale(self, table: NttTable<'_>, out: &mut [u64], a: &[u64], factor: u64);
     fn intt(self, table: NttTable<'_>, a: &mut [u64]);
@@ -63,19 +74,10 @@ pub(crate) trait Kernels: Copy + Send + Sync + 'static {
         stride: usize,
     );
 
-    /// First half of a base conversion, for one source limb: `y = x·inverse` (the inverse in Montgomery form) and
-    /// `quotient += floor(y·weight / 2^52)`.
-    fn convert_source(
-        self,
-        q: Modulus,
-        y: &mut [u64],
-        quotient: &mut [u64],
-        x: &[u64],
-        inverse: u64,
-        weight: u64,
-    );
+    /// Of a base conversion, for one source limb: `quotient += floor(y·weight / 2^52)`.
+    fn add_quotient(self, quotient: &mut [u64], y: &[u64], weight: u64);
     /// `quotient = floor((quotient + 2^31) / 2^32)`.
     fn convert_quotient(self, quotient: &mut [u64]);
     /// Second half, for one target limb. `ys` holds rows as long as `out`: those of all source limbs, then the quotient.
-    fn convert_target(self, p: Modulus, out: &mut [u64], ys: &[u64], target: &Target);
+    fn convert_target(self, p: Modulus, out: &mut [u64], ys: &[&[u64]], target: &Target);
 }

@@ -59,6 +59,28 @@ impl Kernels for Portable {
         self.ntt(table, out);
     }
 
+    fn ntt_mul(
+        self,
+        table: NttTable<'_>,
+        scratch: &mut [u64],
+        integers: Option<&[i32]>,
+        out: [&mut [u64]; 2],
+        terms: [&[u64]; 2],
+        accumulate: bool,
+    ) {
+        match integers {
+            None => self.ntt(table, scratch),
+            Some(x) => self.ntt_narrow(table, scratch, x),
+        }
+        for (out, term) in out.into_iter().zip(terms) {
+            if accumulate {
+                self.mul_add(table.modulus, out, scratch, term);
+            } else {
+                self.mul_into(table.modulus, out, scratch, term);
+            }
+        }
+    }
+
     fn ntt_sub_scale(self, table: NttTable<'_>, out: &mut [u64], a: &[u64], factor: u64) {
         self.ntt(table, out);
         self.sub_scale(table.modulus, out, a, factor);
@@ -220,18 +242,9 @@ impl Kernels for Portable {
         }
     }
 
-    fn convert_source(
-        self,
-        q: Modulus,
-        y: &mut [u64],
-        quotient: &mut [u64],
-        x: &[u64],
-        inverse: u64,
-        weight: u64,
-    ) {
-        for ((y, r), &x) in y.iter_mut().zip(quotient).zip(x) {
-            *y = q.montgomery_mul(x, inverse);
-            *r += ((*y as u128 * weight as u128) >> WORD) as u64;
+    fn add_quotient(self, quotient: &mut [u64], y: &[u64], weight: u64) {
+        for (r, &y) in quotient.iter_mut().zip(y) {
+            *r += ((y as u128 * weight as u128) >> WORD) as u64;
         }
     }
 
@@ -241,11 +254,12 @@ impl Kernels for Portable {
             .for_each(|r| *r = (*r + (1 << 31)) >> 32);
     }
 
-    fn convert_target(self, p: Modulus, out: &mut [u64], ys: &[u64], target: &Target) {
-        let columns = out.len();
+    fn convert_target(self, p: Modulus, out: &mut [u64], ys: &[&[u64]], target: &Target) {
         for (k, out) in out.iter_mut().enumerate() {
-            let terms = target.factors.iter().zip(ys[k..].iter().step_by(columns));
-            let sum: u128 = terms.map(|(&factor, &y)| factor as u128 * y as u128).sum();
+            let terms = target.factors.iter().zip(ys);
+            let sum: u128 = terms
+                .map(|(&factor, y)| factor as u128 * y[k] as u128)
+                .sum();
             *out = p.montgomery_reduce(sum) % p.value();
         }
     }

@@ -1,6 +1,6 @@
 //! Transforms and slot-wise arithmetic.
 
-use crate::{Basis, Form, Modulus, Poly, Ring};
+use crate::{Basis, Form, IntegerPoly, Modulus, Poly, Ring};
 
 impl Ring {
     /// Coefficient to evaluation form, in place. Cost: one transform per limb. Contract: `a` is in coefficient form.
@@ -68,6 +68,33 @@ impl Ring {
         self.check(b, Form::Evaluation, "mul_new");
         let mut out = self.stale(a.basis.intersection(b.basis), Form::Evaluation);
         self.backend.mul_into(&self.tables, &mut out, a, b);
+        out
+    }
+
+    /// `(sum of a_0·integers, sum of a_1·integers)` over `target`. Cost: a transform and two products per term and limb.
+    ///
+    /// Contract: evaluation form; at least one term; all bases contain `target`; numbers of coefficients divide `N`.
+    pub fn dot_integers(
+        &self,
+        terms: &[([&Poly; 2], &IntegerPoly)],
+        target: Basis,
+    ) -> (Poly, Poly) {
+        assert!(
+            !terms.is_empty(),
+            "dot_integers: expected at least one term"
+        );
+        let mut out = (
+            self.stale(target, Form::Evaluation),
+            self.stale(target, Form::Evaluation),
+        );
+        for (factors, integers) in terms {
+            self.check_integers(integers, target, "dot_integers");
+            for factor in factors {
+                self.check_operand(&out.0, factor, "dot_integers");
+            }
+        }
+        self.backend
+            .dot_integers(&self.tables, (&mut out.0, &mut out.1), terms);
         out
     }
 

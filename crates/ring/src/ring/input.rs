@@ -44,7 +44,7 @@ impl Ring {
         out
     }
 
-    fn check_integers(&self, integers: &IntegerPoly, basis: Basis, operation: &str) {
+    pub(super) fn check_integers(&self, integers: &IntegerPoly, basis: Basis, operation: &str) {
         self.check_basis(basis, operation);
         let count = integers.coefficients().len();
         assert!(

@@ -107,6 +107,30 @@ impl Ring {
         out
     }
 
+    /// All digits of a polynomial: its coefficients' [`extend_digits`](Self::extend_digits). Cost: a transform per limb, and the digits'.
+    ///
+    /// Contract: evaluation form; the digits lie within its limbs and are not empty.
+    pub fn decompose(&self, a: &Poly, digits: &[Basis], target: Basis) -> Vec<Poly> {
+        self.check(a, Form::Evaluation, "decompose");
+        self.check_basis(target, "decompose");
+        for digit in digits {
+            assert!(
+                !digit.is_empty() && digit.is_subset(a.basis),
+                "decompose: expected digits within {:?}, got {digit:?}",
+                a.basis
+            );
+        }
+        let conversions: Vec<_> = digits.iter().map(|&digit| self.conversion(digit)).collect();
+        let mut out: Vec<Poly> = digits
+            .iter()
+            .map(|_| self.stale(target, Form::Evaluation))
+            .collect();
+        let coefficients = || self.intt_new(a);
+        self.backend
+            .decompose(&self.tables, &mut out, a, &conversions, &coefficients);
+        out
+    }
+
     fn check_digit(&self, coefficient: &Poly, evaluation: &Poly, digit: Basis, target: Basis) {
         self.check(coefficient, Form::Coefficient, "extend_digit");
         self.check(evaluation, Form::Evaluation, "extend_digit");

@@ -29,6 +29,8 @@ fn a_digit_extends_like_a_conversion() {
             ];
             let target = Basis::range(0..12);
             let all = ring.extend_digits(&coefficient, &evaluation, &digits, target.without(4));
+            let decomposed = ring.decompose(&evaluation, &digits, target.without(4));
+            assert!(decomposed == all, "{}", ring.backend_name());
             for (&digit, extended) in digits.iter().zip(all) {
                 let one = ring.extend_digit(&coefficient, &evaluation, digit, target.without(4));
                 assert!(extended == one, "{} {digit:?}", ring.backend_name());

@@ -1,6 +1,7 @@
 //! Slot-wise arithmetic.
 
 use super::*;
+use taciturn_ring::IntegerPoly;
 
 /// Compares an operation with a formula on single words, for random and largest operands.
 fn check(
@@ -128,5 +129,43 @@ fn limbs_are_kept_by_name() {
         assert!(copy == dropped);
         assert!(keep.iter().all(|i| copy.limb(i) == a.limb(i)));
         assert_eq!(copy.words().len(), 3 * ring.n());
+    }
+}
+
+#[test]
+fn sums_of_products_with_integers_equal_their_parts() {
+    for log_n in [4, 5, 7, 10] {
+        for ring in rings(log_n, 6) {
+            let (all, target) = (ring.full_basis(), Basis::range(1..5));
+            let mut random = Random(log_n.into());
+            for (terms, shift) in [(1, 33), (3, 33), (3, 20), (18, 40)] {
+                let mut poly = || random.poly(&ring, all, Form::Evaluation);
+                let factors: Vec<[Poly; 2]> = (0..terms).map(|_| [poly(), poly()]).collect();
+                let integers: Vec<IntegerPoly> = (0..terms)
+                    .map(|k| {
+                        // Of the whole ring, but for every third term.
+                        let count = if k % 3 == 2 { ring.n() / 4 } else { ring.n() };
+                        IntegerPoly::new(
+                            (0..count).map(|_| random.next() as i64 >> shift).collect(),
+                        )
+                    })
+                    .collect();
+                let mut expected = [(); 2].map(|()| ring.zero(target, Form::Evaluation));
+                for (factors, integers) in factors.iter().zip(&integers) {
+                    let mut weight = ring.from_integers(integers, target);
+                    ring.ntt(&mut weight);
+                    for (sum, factor) in expected.iter_mut().zip(factors) {
+                        ring.mul_add_assign(sum, factor, &weight);
+                    }
+                }
+                let pairs: Vec<([&Poly; 2], &IntegerPoly)> = factors
+                    .iter()
+                    .map(|factors| factors.each_ref())
+                    .zip(&integers)
+                    .collect();
+                let (a, b) = ring.dot_integers(&pairs, target);
+                assert!([a, b] == expected, "{} 2^{log_n}", ring.backend_name());
+            }
+        }
     }
 }

@@ -228,6 +228,21 @@ impl Backend for Counter {
         );
     }
 
+    fn dot_integers(
+        &self,
+        _: &Tables,
+        out: (&mut Poly, &mut Poly),
+        terms: &[([&Poly; 2], &IntegerPoly)],
+    ) {
+        let limbs = limbs(out.0);
+        for (_, integers) in terms {
+            let (reduction, transform, words) = self.integers(integers);
+            self.add(limbs * (reduction + transform), limbs * 3.0 + words);
+        }
+        let count = terms.len() as f64;
+        self.add(limbs * 2.0 * PRODUCT * count, limbs * 2.0);
+    }
+
     fn hoisted_sums(
         &self,
         _: &Tables,

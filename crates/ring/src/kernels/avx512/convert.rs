@@ -9,24 +9,10 @@ use crate::{
 use std::arch::x86_64::{_mm512_permutexvar_epi64, _mm512_setzero_si512};
 
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn source(
-    q: Modulus,
-    y: &mut [u64],
-    quotient: &mut [u64],
-    x: &[u64],
-    inverse: u64,
-    weight: u64,
-) {
-    let p = Prime::new(q);
-    let (inverse, weight) = (p.factor(splat(inverse)), splat(weight));
-    for ((y, r), x) in groups_mut(y)
-        .iter_mut()
-        .zip(groups_mut(quotient))
-        .zip(groups(x))
-    {
-        let digit = p.mul(load(x), inverse);
-        store(y, digit);
-        store(r, madd_high(load(r), digit, weight));
+pub(super) fn add_quotient(quotient: &mut [u64], y: &[u64], weight: u64) {
+    let weight = splat(weight);
+    for (r, y) in groups_mut(quotient).iter_mut().zip(groups(y)) {
+        store(r, madd_high(load(r), load(y), weight));
     }
 }
 
@@ -34,9 +20,7 @@ pub(super) fn source(
 const WIDTH: usize = 4;
 
 #[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn target(p: Modulus, out: &mut [u64], ys: &[u64], target: &Target) {
-    let columns = out.len() / LANES;
-    let ys = groups(ys);
+pub(super) fn target(p: Modulus, out: &mut [u64], ys: &[&[u64]], target: &Target) {
     let prime = Prime::new(p);
     // Each product adds less than p/4 to the high sum: p < 2^50, and digits and factors are below 2^50 and p.
     let terms = target.factors.len() as u64;
@@ -56,9 +40,9 @@ pub(super) fn target(p: Modulus, out: &mut [u64], ys: &[u64], target: &Target) {
     for (k, out) in wide.iter_mut().enumerate() {
         let mut low = [_mm512_setzero_si512(); WIDTH];
         let mut high = low;
-        for (row, &factor) in ys.chunks_exact(columns).zip(&target.factors) {
+        for (row, &factor) in ys.iter().zip(&target.factors) {
             let factor = splat(factor);
-            let row: &[[u64; LANES]; WIDTH] = row[WIDTH * k..]
+            let row: &[[u64; LANES]; WIDTH] = groups(row)[WIDTH * k..]
                 .first_chunk()
                 .expect("rows are as long as the output");
             for lane in 0..WIDTH {
@@ -74,8 +58,8 @@ pub(super) fn target(p: Modulus, out: &mut [u64], ys: &[u64], target: &Target) {
     let done = WIDTH * wide.len();
     for (k, out) in narrow.iter_mut().enumerate() {
         let (mut low, mut high) = (_mm512_setzero_si512(), _mm512_setzero_si512());
-        for (row, &factor) in ys.chunks_exact(columns).zip(&target.factors) {
-            let (y, factor) = (load(&row[done + k]), splat(factor));
+        for (row, &factor) in ys.iter().zip(&target.factors) {
+            let (y, factor) = (load(&groups(row)[done + k]), splat(factor));
             low = madd_low(low, y, factor);
             high = madd_high(high, y, factor);
         }

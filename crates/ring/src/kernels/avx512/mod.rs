@@ -53,6 +53,24 @@ impl Kernels for Avx512 {
         with_features!(self, ntt::forward_narrow(table, out, x))
     }
 
+    fn ntt_mul(
+        self,
+        table: NttTable<'_>,
+        scratch: &mut [u64],
+        integers: Option<&[i32]>,
+        out: [&mut [u64]; 2],
+        terms: [&[u64]; 2],
+        accumulate: bool,
+    ) {
+        if scratch.len() < ntt::MIN_WORDS {
+            return Portable.ntt_mul(table, scratch, integers, out, terms, accumulate);
+        }
+        with_features!(
+            self,
+            ntt::forward_mul(table, scratch, integers, out, terms, accumulate)
+        )
+    }
+
     fn ntt_sub_scale(self, table: NttTable<'_>, out: &mut [u64], a: &[u64], factor: u64) {
         if a.len() < ntt::MIN_WORDS {
             return Portable.ntt_sub_scale(table, out, a, factor);
@@ -141,23 +159,15 @@ impl Kernels for Avx512 {
         with_features!(self, convert::weighted_sum(q, out, weights, terms, stride))
     }
 
-    fn convert_source(
-        self,
-        q: Modulus,
-        y: &mut [u64],
-        quotient: &mut [u64],
-        x: &[u64],
-        inverse: u64,
-        weight: u64,
-    ) {
-        with_features!(self, convert::source(q, y, quotient, x, inverse, weight))
+    fn add_quotient(self, quotient: &mut [u64], y: &[u64], weight: u64) {
+        with_features!(self, convert::add_quotient(quotient, y, weight))
     }
 
     fn convert_quotient(self, quotient: &mut [u64]) {
         Portable.convert_quotient(quotient);
     }
 
-    fn convert_target(self, p: Modulus, out: &mut [u64], ys: &[u64], target: &Target) {
+    fn convert_target(self, p: Modulus, out: &mut [u64], ys: &[&[u64]], target: &Target) {
         with_features!(self, convert::target(p, out, ys, target))
     }
 }

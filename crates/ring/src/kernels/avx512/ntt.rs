@@ -9,7 +9,7 @@
 mod forward;
 mod inverse;
 
-pub(super) use forward::{forward, forward_narrow, forward_sub_scale};
+pub(super) use forward::{forward, forward_mul, forward_narrow, forward_sub_scale};
 pub(super) use inverse::inverse;
 
 use super::lanes::*;

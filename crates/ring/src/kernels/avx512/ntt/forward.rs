@@ -9,12 +9,33 @@ pub(in super::super) fn forward(table: NttTable<'_>, a: &mut [u64]) {
     let q = table.modulus;
     if is_lazy(q) {
         let stages = Stages::<true>::new(table);
-        let first = |_, group: &Group| add(load(group), stages.offset);
-        stages.all(a, first, |_, words| stages.canonical(words));
+        let first = |_, group: &Group| stages.begin(load(group));
+        stages.all(a, first, |_, slot, words| {
+            store(slot, stages.canonical(words))
+        });
     } else {
         let stages = Stages::<false>::new(table);
-        let first = |_, group: &Group| load(group);
-        stages.all(a, first, |_, words| stages.canonical(words));
+        let first = |_, group: &Group| stages.begin(load(group));
+        stages.all(a, first, |_, slot, words| {
+            store(slot, stages.canonical(words))
+        });
+    }
+}
+
+/// [`forward`] of the words in `scratch`, or of small integers, times each of `terms`; its words are not kept.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(in super::super) fn forward_mul(
+    table: NttTable<'_>,
+    scratch: &mut [u64],
+    integers: Option<&[i32]>,
+    out: [&mut [u64]; 2],
+    terms: [&[u64]; 2],
+    accumulate: bool,
+) {
+    if is_lazy(table.modulus) {
+        Stages::<true>::new(table).products(scratch, integers, out, terms, accumulate);
+    } else {
+        Stages::<false>::new(table).products(scratch, integers, out, terms, accumulate);
     }
 }
 
@@ -24,12 +45,16 @@ pub(in super::super) fn forward_narrow(table: NttTable<'_>, out: &mut [u64], x: 
     let x = x.as_chunks::<LANES>().0;
     if is_lazy(table.modulus) {
         let stages = Stages::<true>::new(table);
-        let first = |k: usize, _: &Group| add(load_narrow(&x[k]), stages.offset);
-        stages.all(out, first, |_, words| stages.canonical(words));
+        let first = |k: usize, _: &Group| stages.begin_signed(load_narrow(&x[k]));
+        stages.all(out, first, |_, slot, words| {
+            store(slot, stages.canonical(words))
+        });
     } else {
         let stages = Stages::<false>::new(table);
-        let first = |k: usize, _: &Group| add(load_narrow(&x[k]), stages.p.q);
-        stages.all(out, first, |_, words| stages.canonical(words));
+        let first = |k: usize, _: &Group| stages.begin_signed(load_narrow(&x[k]));
+        stages.all(out, first, |_, slot, words| {
+            store(slot, stages.canonical(words))
+        });
     }
 }
 
@@ -47,20 +72,20 @@ pub(in super::super) fn forward_sub_scale(
         let factor = stages.p.factor(splat(factor));
         // The offset that words began with, once more: twice it exceeds them.
         let above = add(stages.offset, add(stages.offset, stages.p.two_q));
-        let first = |_, group: &Group| add(load(group), stages.offset);
-        stages.all(out, first, |k, words| {
+        let first = |_, group: &Group| stages.begin(load(group));
+        stages.all(out, first, |k, slot, words| {
             let difference = sub(add(load(&a[k]), above), words);
-            stages.p.mul(difference, factor)
+            store(slot, stages.p.mul(difference, factor));
         });
     } else {
         let stages = Stages::<false>::new(table);
         let factor = stages.p.factor(splat(factor));
-        let first = |_, group: &Group| load(group);
-        stages.all(out, first, |k, words| {
+        let first = |_, group: &Group| stages.begin(load(group));
+        stages.all(out, first, |k, slot, words| {
             // Between 0 and 3q, and so below 2^52.
             let words = reduce(words, stages.p.two_q);
             let difference = sub(add(load(&a[k]), stages.p.two_q), words);
-            stages.p.mul(difference, factor)
+            store(slot, stages.p.mul(difference, factor));
         });
     }
 }
@@ -74,6 +99,7 @@ struct Stages<'a, const LAZY: bool> {
     p: Prime,
     quotient: Quotient,
     offset: Words,
+    r2: Words,
     roots: &'a [u64],
 }
 
@@ -86,6 +112,7 @@ impl<'a, const LAZY: bool> Stages<'a, LAZY> {
             p: Prime::new(table.modulus),
             quotient: Quotient::new(table.modulus),
             offset: splat(stages * table.modulus.value()),
+            r2: splat(table.modulus.r2()),
             roots: table.roots,
         }
     }
@@ -115,6 +142,60 @@ impl<'a, const LAZY: bool> Stages<'a, LAZY> {
         (add(x, d), sub(x, d))
     }
 
+    /// See [`forward_mul`].
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn products(
+        &self,
+        scratch: &mut [u64],
+        integers: Option<&[i32]>,
+        out: [&mut [u64]; 2],
+        terms: [&[u64]; 2],
+        accumulate: bool,
+    ) {
+        let p = self.p;
+        let into_montgomery = p.factor(self.r2);
+        let ([out0, out1], [term0, term1]) = (out.map(groups_mut), terms.map(groups));
+        let finish = |k: usize, _: &mut Group, words: Words| {
+            // Below 2q, which as a factor of a canonical word is as good as a canonical one.
+            let weight = p.factor(p.mul_lazy(words, into_montgomery));
+            for (out, term) in [(&mut out0[k], &term0[k]), (&mut out1[k], &term1[k])] {
+                let product = p.mul(load(term), weight);
+                let sum = if accumulate {
+                    reduce(add(load(out), product), p.q)
+                } else {
+                    product
+                };
+                store(out, sum);
+            }
+        };
+        match integers {
+            None => self.all(scratch, |_, group| self.begin(load(group)), finish),
+            Some(x) => {
+                let x = x.as_chunks::<LANES>().0;
+                self.all(
+                    scratch,
+                    |k, _| self.begin_signed(load_narrow(&x[k])),
+                    finish,
+                );
+            }
+        }
+    }
+
+    /// A canonical word as the stages take it.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn begin(&self, words: Words) -> Words {
+        if LAZY { add(words, self.offset) } else { words }
+    }
+
+    /// An integer whose magnitude is below the modulus as the stages take it.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn begin_signed(&self, words: Words) -> Words {
+        add(words, if LAZY { self.offset } else { self.p.q })
+    }
+
     /// All stages. The first pass sees words through `first`, with the place of their group; the last stages' results go through `finish`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
@@ -122,7 +203,7 @@ impl<'a, const LAZY: bool> Stages<'a, LAZY> {
         &self,
         a: &mut [u64],
         first: impl Fn(usize, &Group) -> Words,
-        finish: impl Fn(usize, Words) -> Words,
+        mut finish: impl FnMut(usize, &mut Group, Words),
     ) {
         // What passes of three stages and the last four leave over comes first.
         let mut size = match (a.len().ilog2() - LAST_STAGES) % 3 {
@@ -148,7 +229,9 @@ impl<'a, const LAZY: bool> Stages<'a, LAZY> {
                 }
                 (inner, from) = (inner / 8, from * 8);
             }
-            self.last(from, block, |group, words| finish(done + group, words));
+            self.last(from, block, |group, slot, words| {
+                finish(done + group, slot, words)
+            });
             done += size / LANES;
         }
     }
@@ -195,15 +278,15 @@ impl<'a, const LAZY: bool> Stages<'a, LAZY> {
     /// place of their group.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
-    fn last(&self, k: usize, a: &mut [u64], finish: impl Fn(usize, Words) -> Words) {
+    fn last(&self, k: usize, a: &mut [u64], mut finish: impl FnMut(usize, &mut Group, Words)) {
         let roots = LastRoots::new(self.roots, k, a.len() / LAST);
         let (many, few) = blocks_mut(a).as_chunks_mut::<TOGETHER>();
         let done = TOGETHER * many.len();
         for (i, blocks) in many.iter_mut().enumerate() {
-            self.last_blocks(roots, TOGETHER * i, blocks, &finish);
+            self.last_blocks(roots, TOGETHER * i, blocks, &mut finish);
         }
         for (i, block) in few.iter_mut().enumerate() {
-            self.last_blocks(roots, done + i, std::array::from_mut(block), &finish);
+            self.last_blocks(roots, done + i, std::array::from_mut(block), &mut finish);
         }
     }
 
@@ -216,7 +299,7 @@ impl<'a, const LAZY: bool> Stages<'a, LAZY> {
         roots: LastRoots<'_>,
         first: usize,
         blocks: &mut [[Group; 2]; B],
-        finish: &impl Fn(usize, Words) -> Words,
+        finish: &mut impl FnMut(usize, &mut Group, Words),
     ) {
         let low_half = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
         let high_half = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
@@ -249,8 +332,8 @@ impl<'a, const LAZY: bool> Stages<'a, LAZY> {
         wall(&mut pairs);
         for b in 0..B {
             let group = 2 * (first + b);
-            store(&mut blocks[b][0], finish(group, pairs[b].0));
-            store(&mut blocks[b][1], finish(group + 1, pairs[b].1));
+            finish(group, &mut blocks[b][0], pairs[b].0);
+            finish(group + 1, &mut blocks[b][1], pairs[b].1);
         }
     }
 }
