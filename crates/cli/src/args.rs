@@ -174,6 +174,9 @@ pub struct PlanArgs {
     /// Show what each placement predicts.
     #[arg(long)]
     pub compare: bool,
+    /// Show what every non-linear function is approximated by.
+    #[arg(long)]
+    pub sites: bool,
     /// Show time and memory by context length, up to 1,024 tokens.
     #[arg(long)]
     pub contexts: bool,

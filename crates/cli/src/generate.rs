@@ -51,9 +51,11 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         Some(path) => Setup::planned(&loaded, &params, costs, context, path)?,
         None => Setup::new(&loaded, &params, costs, context)?,
     };
+    setup.fit_memory(&args.memory)?;
     let private = setup.model.prefix_tokens()..prompt.len();
     setup.plan_passes(private.start..private.end - 1, args.pass_size, &args.memory)?;
-    setup.check_memory(&args.memory)?;
+    // Passes take memory beside the steps.
+    setup.fit_memory(&args.memory)?;
     let exchange = Exchange::begin(&setup, &server)?;
     let made = exchange.made;
     let setup_seconds = start.elapsed().as_secs_f64();

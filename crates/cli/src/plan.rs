@@ -2,8 +2,10 @@
 
 mod contexts;
 pub mod file;
+pub mod fit;
 mod levels;
 mod report;
+mod sites;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -11,7 +13,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use self::contexts::{ContextReport, contexts};
-use self::report::Report;
+use self::report::{Report, Tables};
+use self::sites::SiteReport;
 use crate::args::PlanArgs;
 use crate::checkpoint::Loaded;
 use crate::costs::Costs;
@@ -43,7 +46,8 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     } else {
         Costs::load(&params)?
     };
-    let setup = Setup::placed(&loaded, &params, costs, context, args.placement)?;
+    let mut setup = Setup::placed(&loaded, &params, costs, context, args.placement)?;
+    let fits = setup.fit_memory(&args.memory);
     if let Some(path) = &args.out {
         file::write(path, &setup.plan)?;
     }
@@ -79,7 +83,18 @@ pub fn run(args: &PlanArgs) -> Result<()> {
             )?;
         }
     }
-    let report = Report::new(&setup, &params, context, args.placement, compared, contexts);
+    let sites = if args.sites {
+        let sites = setup.model.approximations(&loaded.calibration)?;
+        Some(sites.into_iter().map(SiteReport::new).collect())
+    } else {
+        None
+    };
+    let tables = Tables {
+        compare: compared,
+        contexts,
+        sites,
+    };
+    let report = Report::new(&setup, &params, context, args.placement, tables);
     let report = match args.passes {
         true => report.with_passes(setup.pass_reports()),
         false => report,
@@ -89,7 +104,7 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     } else {
         system::print_text(&report.text())?;
     }
-    setup.check_memory(&args.memory)
+    fits
 }
 
 fn write(flag: &str, path: &Path, text: &str) -> Result<()> {

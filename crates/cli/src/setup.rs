@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use taciturn_approx::Calibration;
 use taciturn_ckks::{Encoder, KeyRequest, Parameters, named};
@@ -17,6 +17,7 @@ use crate::failure::usage;
 use crate::memory::{Prediction, predict};
 use crate::passes::PlannedPasses;
 use crate::plan::file;
+use crate::plan::fit::{Candidate, Fastest, Planner};
 use crate::strategy::Strategy;
 use crate::system;
 
@@ -86,6 +87,10 @@ pub struct Setup {
     pub memory: Prediction,
     /// How the prompt is read, where that is not token by token.
     pub passes: Option<PlannedPasses>,
+    /// The fastest plan, where that takes too much memory and this one does not.
+    pub instead_of: Option<Fastest>,
+    /// How others are made; none for a plan from a file.
+    strategy: Option<Strategy>,
 }
 
 impl Setup {
@@ -128,7 +133,7 @@ impl Setup {
     ) -> Result<Self> {
         let plan = (model.plan(&costs.table, strategy.placement().as_ref())?)
             .made_for(params.name(), model.context());
-        Setup::of(model, params, costs, plan)
+        Setup::of(model, params, costs, plan, Some(strategy))
     }
 
     /// Prepares a model for exchanges of at least `context` tokens under a plan from a file, after checking that it fits.
@@ -161,10 +166,16 @@ impl Setup {
         let max = Level(params.max_level().0 as u32);
         plan.check(&model.graph(plan.context - 1)?, max)
             .with_context(name)?;
-        Setup::of(model, params, costs, plan)
+        Setup::of(model, params, costs, plan, None)
     }
 
-    fn of(model: StepModel, params: &Parameters, costs: Costs, plan: Plan) -> Result<Self> {
+    fn of(
+        model: StepModel,
+        params: &Parameters,
+        costs: Costs,
+        plan: Plan,
+        strategy: Option<Strategy>,
+    ) -> Result<Self> {
         let keys = key_request(&Encoder::new(params), &plan)?;
         let graph = model.graph(model.context() - 1)?;
         let memory = predict(params, &graph, &plan, &keys);
@@ -175,26 +186,61 @@ impl Setup {
             keys,
             costs,
             memory,
+            instead_of: None,
+            strategy,
             passes: None,
         })
     }
 
-    /// Refuses what does not fit, before any of it is done.
-    pub fn check_memory(&self, args: &MemoryArgs) -> Result<()> {
+    /// Takes a slower plan where this one does not fit, and refuses before any of it is done where none does. A plan from a file, and one
+    /// that passes were made for, are taken as they are.
+    pub fn fit_memory(&mut self, args: &MemoryArgs) -> Result<()> {
         let what = match args.memory_limit {
             Some(_) => "the limit given by --memory-limit",
             None => "what this machine has available",
         };
         let limit = args.limit();
-        anyhow::ensure!(
-            self.memory.peak <= limit,
-            "memory: the plan needs {} ({} bytes), {what} is {} ({limit} bytes); \
+        if self.memory.peak <= limit {
+            return Ok(());
+        }
+        let mut smallest = self.memory.peak;
+        if let (Some(strategy), None) = (self.strategy, &self.passes) {
+            let encoder = Encoder::new(&self.params);
+            let graphs = self.model.planned_graphs()?;
+            let context = self.model.context();
+            let mut planner = Planner::new(&encoder, &graphs, context, &self.costs, strategy);
+            let fitted = planner.fit(&self.plan, limit)?;
+            smallest = smallest.min(fitted.smallest);
+            if let Some(best) = fitted.best {
+                self.take(best);
+                return Ok(());
+            }
+        }
+        bail!(
+            "memory: the plan needs {} ({} bytes), {what} is {} ({limit} bytes); the smallest plan for {} tokens needs {} ({smallest} bytes): \
              shorten the context, take a smaller model, or free memory",
             system::gigabytes(self.memory.peak),
             self.memory.peak,
             system::gigabytes(limit),
+            self.model.context(),
+            system::gigabytes(smallest),
         );
-        Ok(())
+    }
+
+    fn take(&mut self, best: Candidate) {
+        let fastest = Fastest {
+            seconds: self.plan.microseconds as f64 / 1e6,
+            bytes: self.memory.peak,
+        };
+        eprintln!(
+            "note: the fastest plan, {:.1} s per token, needs {} and does not fit; this one takes {:.1} s and {}",
+            fastest.seconds,
+            system::gigabytes(fastest.bytes),
+            best.plan.microseconds as f64 / 1e6,
+            system::gigabytes(best.memory.peak)
+        );
+        self.instead_of = Some(fastest);
+        (self.plan, self.keys, self.memory) = (best.plan, best.keys, best.memory);
     }
 }
 

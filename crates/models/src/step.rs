@@ -1,5 +1,6 @@
 //! The encrypted step of a model: prepared weights and calibrated approximations as one graph per token position.
 
+mod approximations;
 mod client;
 mod layer;
 mod padding;
@@ -23,6 +24,7 @@ use client::{INPUT, LOGITS, witness_name, witness_nodes};
 use layer::Layer;
 use padding::{Places, padded, spread};
 
+pub use approximations::SiteApproximation;
 pub use client::Witness;
 pub use pass::Pass;
 

@@ -6,6 +6,8 @@ use serde::Serialize;
 use taciturn_ckks::Parameters;
 
 use super::contexts::ContextReport;
+use super::fit::Fastest;
+use super::sites::SiteReport;
 use crate::costs::Origin;
 use crate::memory::Prediction;
 use crate::passes::PassReport;
@@ -37,11 +39,25 @@ pub struct Report {
     placement: Strategy,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<PassReport>,
+    /// The fastest plan, where that takes too much memory and this one does not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    compare: Option<Vec<Compared>>,
+    instead_of: Option<Fastest>,
+    #[serde(flatten)]
+    tables: Tables,
+}
+
+/// What is shown where it is asked for.
+#[derive(Serialize)]
+pub struct Tables {
+    /// Other strategies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Vec<Compared>>,
     /// The fastest plan by context length.
     #[serde(skip_serializing_if = "Option::is_none")]
-    contexts: Option<Vec<ContextReport>>,
+    pub contexts: Option<Vec<ContextReport>>,
+    /// Approximations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sites: Option<Vec<SiteReport>>,
 }
 
 /// Bootstraps of one size.
@@ -69,8 +85,7 @@ impl Report {
         params: &Parameters,
         context: usize,
         placement: Strategy,
-        compare: Option<Vec<Compared>>,
-        contexts: Option<Vec<ContextReport>>,
+        tables: Tables,
     ) -> Self {
         let plan = &setup.plan;
         let seconds = |microseconds: u64| microseconds as f64 / 1e6;
@@ -118,8 +133,8 @@ impl Report {
                 .collect(),
             placement,
             passes: Vec::new(),
-            compare,
-            contexts,
+            instead_of: setup.instead_of,
+            tables,
         }
     }
 
@@ -191,12 +206,16 @@ impl Report {
         format!("plan {}", report.hash),
     ])
     .chain(report.passes.iter().map(PassReport::line))
-    .chain(report.compare.iter().flatten().map(Compared::line));
+    .chain(report.tables.compare.iter().flatten().map(Compared::line));
         for line in lines {
             // Writing to a string cannot fail.
             let _ = writeln!(out, "{line}");
         }
-        if let Some(contexts) = &report.contexts {
+        if let Some(sites) = &report.tables.sites {
+            out.push('\n');
+            out += &SiteReport::table(sites);
+        }
+        if let Some(contexts) = &report.tables.contexts {
             out.push('\n');
             out += &ContextReport::table(contexts);
         }

@@ -22,7 +22,7 @@ const ACTIVATION_BITS: f64 = 14.0;
 pub(super) struct Layer {
     pub(super) norm1: NormSpec,
     /// What depends on the position is filled in for each.
-    attention: AttentionSpec,
+    pub(super) attention: AttentionSpec,
     query_gain: Option<Vec<f64>>,
     key_gain: Option<Vec<f64>>,
     /// Head after head, one constant per position.
