@@ -13,6 +13,8 @@ pub struct Encoder {
     roots: Vec<Complex64>,
     /// 5^j modulo 2N: slot j is the value at the root of that exponent.
     exponents: Vec<usize>,
+    /// [`twiddle`](Encoder::twiddle) of butterflies 0 to len/2 from place len/2 on, for len = 2, 4, ... to the number of slots.
+    twiddles: Vec<Complex64>,
 }
 
 impl Encoder {
@@ -23,14 +25,22 @@ impl Encoder {
         let roots = (0..order)
             .map(|k| Complex64::cis(angle * k as f64))
             .collect();
-        let exponents = std::iter::successors(Some(1), |e| Some(e * 5 % order))
+        let exponents: Vec<usize> = std::iter::successors(Some(1), |e| Some(e * 5 % order))
             .take(params.slots())
             .collect();
-        Self {
+        let mut encoder = Self {
             params: params.clone(),
             roots,
             exponents,
-        }
+            twiddles: Vec::new(),
+        };
+        let layers = std::iter::successors(Some(2), |len| Some(2 * len));
+        let factors = layers
+            .take_while(|&len| len <= params.slots())
+            .flat_map(|len| (0..len / 2).map(move |j| (len, j)))
+            .map(|(len, j)| encoder.twiddle(len, j));
+        encoder.twiddles = std::iter::once(Complex64::ZERO).chain(factors).collect();
+        encoder
     }
 
     /// The parameters that the tables were made for.
@@ -62,7 +72,7 @@ impl Encoder {
         const LIMIT: f64 = (1u64 << 62) as f64;
         for (i, z) in w.iter().enumerate() {
             for (at, part) in [(i, z.re), (d + i, z.im)] {
-                let scaled = (part * scale.0).round();
+                let scaled = rounded(part * scale.0);
                 if !scaled.is_finite() || scaled.abs() >= LIMIT {
                     return Err(CkksError::TooLarge {
                         operation: "encode",
@@ -144,8 +154,9 @@ impl Encoder {
         while len >= 2 {
             for block in values.chunks_exact_mut(len) {
                 let (lower, upper) = block.split_at_mut(len / 2);
-                for (j, (a, b)) in lower.iter_mut().zip(upper).enumerate() {
-                    (*a, *b) = (*a + *b, (*a - *b) * self.twiddle(len, j).conj());
+                let pairs = lower.iter_mut().zip(upper);
+                for ((a, b), w) in pairs.zip(&self.twiddles[len / 2..len]) {
+                    (*a, *b) = (*a + *b, (*a - *b) * w.conj());
                 }
             }
             len /= 2;
@@ -162,13 +173,24 @@ impl Encoder {
         while len <= values.len() {
             for block in values.chunks_exact_mut(len) {
                 let (lower, upper) = block.split_at_mut(len / 2);
-                for (j, (a, b)) in lower.iter_mut().zip(upper).enumerate() {
-                    let v = *b * self.twiddle(len, j);
+                let pairs = lower.iter_mut().zip(upper);
+                for ((a, b), w) in pairs.zip(&self.twiddles[len / 2..len]) {
+                    let v = *b * w;
                     (*a, *b) = (*a + v, *a - v);
                 }
             }
             len *= 2;
         }
+    }
+}
+
+/// The nearest whole number, without a call for those of usual size.
+fn rounded(x: f64) -> f64 {
+    // Beside a number of 2^52 no fraction has room.
+    const WHOLE: f64 = 1.5 * (1u64 << 52) as f64;
+    match x.abs() < (1u64 << 51) as f64 {
+        true => (x + WHOLE) - WHOLE,
+        false => x.round(),
     }
 }
 

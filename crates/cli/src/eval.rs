@@ -92,12 +92,12 @@ pub fn run(args: &EvalArgs) -> Result<()> {
         Mode::Clear => None,
         _ => Some(parameters(&args.params)?),
     };
-    let setup = match &params {
+    let mut setup = match &params {
         None => None,
         Some(params) => Some(Setup::new(&loaded, params, Costs::load(params)?, context)?),
     };
-    if let (Mode::Encrypted, Some(setup)) = (args.mode, &setup) {
-        setup.check_memory(&args.memory)?;
+    if let (Mode::Encrypted, Some(setup)) = (args.mode, &mut setup) {
+        setup.fit_memory(&args.memory)?;
     }
     let server = match &setup {
         Some(setup) => Some(device::place(&setup.params, args.device.device)?.0),

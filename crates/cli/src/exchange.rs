@@ -66,6 +66,7 @@ impl Exchange {
             setup.plan.clone(),
             server,
             keys,
+            setup.memory.weight_limit(),
             |done, total| {
                 bar.set_length(total as u64);
                 bar.set_position(done as u64);
@@ -92,6 +93,11 @@ impl Exchange {
     /// Begins another exchange with the same keys and encoded weights.
     pub fn restart(&mut self) {
         self.session.restart();
+    }
+
+    /// Position of the next token.
+    pub fn position(&self) -> usize {
+        self.session.position()
     }
 
     /// Encrypts a token's embedding, has the server process it, decrypts, and checks every witness before it hands out logits.

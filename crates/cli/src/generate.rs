@@ -2,6 +2,7 @@
 
 mod report;
 mod text;
+mod times;
 
 use std::time::Instant;
 
@@ -22,6 +23,7 @@ use crate::setup::{ParamsReport, Setup, parameters};
 use crate::system;
 use report::{CompareReport, Report, StepReport};
 use text::TextStream;
+use times::Times;
 
 /// Runs the command.
 pub fn run(args: &GenerateArgs) -> Result<()> {
@@ -42,11 +44,11 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     let new_tokens = args.max_new_tokens.get();
     let prompt = prompt::tokens(&loaded, &args.prompt, new_tokens)?;
     let (costs, context) = (Costs::load(&params)?, prompt.len() + new_tokens);
-    let setup = match &args.plan {
+    let mut setup = match &args.plan {
         Some(path) => Setup::planned(&loaded, &params, costs, context, path)?,
         None => Setup::new(&loaded, &params, costs, context)?,
     };
-    setup.check_memory(&args.memory)?;
+    setup.fit_memory(&args.memory)?;
     let exchange = Exchange::begin(&setup, &server)?;
     let made = exchange.made;
     let setup_seconds = start.elapsed().as_secs_f64();
@@ -55,6 +57,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         sampler,
         clear: None,
         loaded: &loaded,
+        setup: &setup,
         text: TextStream::new(&loaded.tokenizer, args.json),
         done: 0,
         of: prompt.len() - 2 + new_tokens,
@@ -111,6 +114,7 @@ struct Generation<'a> {
     sampler: Sampler,
     clear: Option<Reference<'a>>,
     loaded: &'a Loaded,
+    setup: &'a Setup,
     text: TextStream<'a>,
     done: usize,
     /// Tokens that will be processed.
@@ -127,7 +131,7 @@ impl Generation<'_> {
         for &token in before {
             let start = Instant::now();
             self.with_bar("reading the prompt", |exchange, observe| {
-                exchange.absorb(token, observe)
+                exchange.absorb(token, |_, index, total| observe(index, total))
             })?;
             prompt_steps.push(start.elapsed().as_secs_f64());
             if let Some(clear) = &mut self.clear {
@@ -151,8 +155,15 @@ impl Generation<'_> {
     /// Processes a token and chooses the one after it.
     fn next(&mut self, token: u32) -> Result<StepReport> {
         let start = Instant::now();
-        let stepped = self.with_bar("generating", |exchange, observe| {
-            exchange.step(token, observe)
+        let setup = self.setup;
+        let (stepped, times) = self.with_bar("generating", |exchange, observe| {
+            let graph = setup.model.step_graph(&setup.plan, exchange.position())?;
+            let mut times = Times::begin(graph, &setup.plan);
+            let stepped = exchange.step(token, |_, index, total| {
+                times.done(index);
+                observe(index, total);
+            })?;
+            Ok((stepped, times))
         })?;
         let draw = self.sampler.draw();
         let chosen = self.sampler.choose(&stepped.logits, draw);
@@ -172,6 +183,8 @@ impl Generation<'_> {
             token: chosen,
             seconds,
             bootstraps: stepped.bootstraps,
+            modules: times.modules()?,
+            kinds: times.kinds()?,
             compare,
         })
     }
@@ -180,12 +193,12 @@ impl Generation<'_> {
     fn with_bar<T>(
         &mut self,
         what: &str,
-        process: impl FnOnce(&mut Exchange, &mut dyn FnMut(&str, usize, usize)) -> Result<T>,
+        process: impl FnOnce(&mut Exchange, &mut dyn FnMut(usize, usize)) -> Result<T>,
     ) -> Result<T> {
         self.done += 1;
         let message = format!("{what}, token {} of {}", self.done, self.of);
         let bar = progress::bar_below(self.text.shown(), 1, message);
-        let done = process(&mut self.exchange, &mut |_, index, total| {
+        let done = process(&mut self.exchange, &mut |index, total| {
             bar.set_length(total as u64);
             bar.set_position(index as u64 + 1);
         });

@@ -4,21 +4,51 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use taciturn_ckks::{KeyRequest, Parameters};
-use taciturn_graph::{Graph, Op, Plan};
+use taciturn_graph::{ENCODED_AT_ONCE, Graph, Plan, weight_diagonals};
 
 /// Predicted bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Prediction {
-    /// Encoded weights and the tables of the bootstraps.
+    /// Encoded weights that are kept, at most, and the tables of the bootstraps.
     pub weights: u64,
+    /// Encoded weights for which there may be no room, so that every token encodes them again.
+    pub weights_encoded_per_token: u64,
     /// Evaluation keys, both halves expanded.
     pub keys: u64,
     /// Encrypted caches.
     pub cache: u64,
-    /// Values of a step, and what key switches work in.
+    /// Values of a step, what key switches work in, and weights that are encoded for one use.
     pub scratch: u64,
     /// All of it, with the process itself.
     pub peak: u64,
+    /// What all encoded weights would take.
+    #[serde(skip)]
+    encoded: u64,
+}
+
+impl Prediction {
+    /// The same within a limit: as many weights as fit beside everything else are kept, the others encoded when they are used.
+    pub fn within(self, limit: u64) -> Self {
+        if self.peak <= limit || self.encoded == 0 {
+            return self;
+        }
+        let at_once = ENCODED_AT_ONCE as u64;
+        let rest = self.peak - self.encoded + at_once;
+        let kept = limit.saturating_sub(rest).min(self.encoded);
+        Prediction {
+            weights: self.weights - self.encoded + kept,
+            weights_encoded_per_token: self.encoded - kept,
+            encoded: kept,
+            scratch: self.scratch + at_once,
+            peak: rest + kept,
+            ..self
+        }
+    }
+
+    /// How many bytes of encoded weights may be kept, where there is not room for all.
+    pub fn weight_limit(&self) -> Option<u64> {
+        (self.weights_encoded_per_token > 0).then_some(self.encoded)
+    }
 }
 
 /// The process with its checkpoint, permutations of the ring and thread stacks. Measured.
@@ -31,7 +61,8 @@ pub fn predict(params: &Parameters, graph: &Graph, plan: &Plan, keys: &KeyReques
     let limb = params.ring().n() as u64 * 8;
     let ciphertext = |level: u64| 2 * (level + 1) * limb;
     let keys = keys.resident_bytes(params) as u64;
-    let weights = encoded_weights(params, graph) + bootstrap_tables(params, graph, plan);
+    let encoded = encoded_weights(params, graph);
+    let weights = encoded + bootstrap_tables(params, graph, plan);
     let cache = graph
         .outputs()
         .iter()
@@ -46,6 +77,8 @@ pub fn predict(params: &Parameters, graph: &Graph, plan: &Plan, keys: &KeyReques
     let scratch = live_values(graph, plan, ciphertext) + bootstrap;
     Prediction {
         weights,
+        weights_encoded_per_token: 0,
+        encoded,
         keys,
         cache,
         scratch,
@@ -58,20 +91,12 @@ fn tables(params: &Parameters) -> u64 {
     4 * params.ring().moduli().len() as u64 * params.ring().n() as u64 * 8
 }
 
-/// Integer coefficients, two per slot, of every diagonal of every product.
+/// Integer coefficients of 64 bits, two per slot, of every plaintext of every product. Most fit 32 bits and take half.
 fn encoded_weights(params: &Parameters, graph: &Graph) -> u64 {
-    let slots = params.slots() as u64;
-    graph
-        .nodes()
-        .iter()
-        .filter_map(|node| match &node.op {
-            Op::ProductSpaced { matrix, .. } | Op::ProductPeriodic { matrix } => Some(matrix),
-            _ => None,
-        })
-        .map(|matrix| {
-            let entries = (matrix.rows() * matrix.columns()) as u64;
-            entries.next_multiple_of(slots) * 16
-        })
+    let nodes = graph.nodes().iter();
+    nodes
+        .filter_map(|node| weight_diagonals(&node.op, params.slots()))
+        .map(|diagonals| diagonals.bytes() as u64)
         .sum()
 }
 

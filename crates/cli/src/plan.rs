@@ -39,7 +39,8 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     } else {
         Costs::load(&params)?
     };
-    let setup = Setup::placed(&loaded, &params, costs, context, args.placement)?;
+    let mut setup = Setup::placed(&loaded, &params, costs, context, args.placement)?;
+    let fits = setup.fit_memory(&args.memory);
     if let Some(path) = &args.out {
         file::write(path, &setup.plan)?;
     }
@@ -54,5 +55,5 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     } else {
         system::print_text(&report.text())?;
     }
-    setup.check_memory(&args.memory)
+    fits
 }

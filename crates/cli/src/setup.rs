@@ -150,8 +150,8 @@ impl Setup {
         })
     }
 
-    /// Refuses what does not fit, before any of it is done.
-    pub fn check_memory(&self, args: &MemoryArgs) -> Result<()> {
+    /// Keeps as many weights encoded as fit, and refuses what does not fit even so, before any of it is done.
+    pub fn fit_memory(&mut self, args: &MemoryArgs) -> Result<()> {
         let (limit, what) = match args.memory_limit {
             Some(limit) => (limit, "the limit given by --memory-limit"),
             None => (
@@ -159,9 +159,10 @@ impl Setup {
                 "what this machine has available",
             ),
         };
+        self.memory = self.memory.within(limit);
         anyhow::ensure!(
             self.memory.peak <= limit,
-            "memory: the plan needs {} ({} bytes), {what} is {} ({limit} bytes); \
+            "memory: the plan needs {} ({} bytes) without keeping any weights, {what} is {} ({limit} bytes); \
              shorten the context, take a smaller model, or free memory",
             system::gigabytes(self.memory.peak),
             self.memory.peak,

@@ -71,7 +71,7 @@ pub use attention::{AttentionSpec, RopeSpec};
 pub use choice::{Choice, Levels, Refreshed};
 pub use cost::{BootstrapCost, CostTable, LevelCost};
 pub use counter::{Counter, Counts};
-pub use cpu::{CpuMachine, KEPT_MASKS, bootstrap_input_levels, key_request};
+pub use cpu::{CpuMachine, ENCODED_AT_ONCE, KEPT_MASKS, bootstrap_input_levels, key_request};
 pub use diagonals::Diagonals;
 pub use error::{GraphError, PlanError, RunError};
 pub use execute::{Step, run};

@@ -61,6 +61,7 @@ impl StepModel {
         let mut cache = clear.cache();
         clear.step(&mut cache, config.bos)?;
         let prefix = prepared.prefix(&cache);
+        checkpoint.weights.release();
 
         let places = Places::new(config, slots, context)?;
         let width = config.width.next_power_of_two();

@@ -34,8 +34,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session after the public beginning-of-text token, with the client's keys. Encodes the weights; `progress` hears how many of how
-    /// many operands are done.
+    /// A session after the public beginning-of-text token, with the client's keys. Encodes the weights, of which at most `weight_limit` bytes are
+    /// kept, all where it is not given; `progress` hears how many of how many operands are done.
     ///
     /// Fails where the plan asks for what the parameters do not have or does not know the model's nodes, and where the keys do not cover it.
     pub fn new(
@@ -43,6 +43,7 @@ impl Session {
         plan: Plan,
         params: &Parameters,
         keys: EvaluationKeys,
+        weight_limit: Option<u64>,
         progress: impl FnMut(usize, usize),
     ) -> Result<Self, ServerError> {
         // The longest step has every node and every operand of all others.
@@ -50,6 +51,9 @@ impl Session {
         check::plan(&plan, params, &longest)?;
         check::keys(&keys, &plan, params)?;
         let mut machine = CpuMachine::new(Evaluator::new(params, keys));
+        if let Some(bytes) = weight_limit {
+            machine.limit_weights(bytes);
+        }
         machine.prepare(&longest, &plan, progress)?;
         let mut caches = HashMap::new();
         for (name, plain) in model.prefix_caches() {

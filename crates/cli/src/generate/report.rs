@@ -9,6 +9,8 @@ use crate::exchange::Made;
 use crate::setup::ParamsReport;
 use crate::system::gigabytes;
 
+use super::times::PartTime;
+
 /// What `--json` prints.
 #[derive(Serialize)]
 pub struct Report {
@@ -44,6 +46,9 @@ pub struct StepReport {
     /// From the token before it, encrypted, to this one, decrypted and chosen.
     pub seconds: f64,
     pub bootstraps: usize,
+    /// The server's part of it, by module and by kind of operation.
+    pub modules: Vec<PartTime>,
+    pub kinds: Vec<PartTime>,
     #[serde(flatten)]
     pub compare: Option<CompareReport>,
 }
