@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn what_is_used_stays_and_the_budget_holds() {
         let key = |name: u64| (PlainId::of(name), 0);
-        let mut recent = Recent::new(8 * 100);
+        let mut recent = Recent::new(4 * 100);
         recent.keep(key(0), plaintext(10));
         for name in 1..1000 {
             assert!(recent.get(key(0)).is_some(), "before {name}");
@@ -97,7 +97,7 @@ mod tests {
             assert!(recent.get(key(name)).is_some());
             let held: usize = recent.kept.values().map(|(_, kept)| bytes(kept)).sum();
             assert_eq!(held, recent.bytes);
-            assert!(held <= 800, "{held} bytes");
+            assert!(held <= 400, "{held} bytes");
         }
         recent.keep(key(1000), plaintext(101));
         assert!(recent.get(key(1000)).is_none());
