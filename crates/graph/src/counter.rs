@@ -1,8 +1,8 @@
-//! The counting machine: operations, predicted time, the keys that they need and the linear transforms.
+//! The counting machine: operations, predicted time, the keys that they need.
 
 use crate::machine::polynomial_depth;
 use crate::simulate::SimulationError;
-use crate::{CostTable, Diagonals, Level, Machine, Plain, PlainId, is_unit_interval};
+use crate::{CostTable, Diagonals, Level, Machine, Plain, is_unit_interval};
 use std::collections::BTreeMap;
 use taciturn_approx::Chebyshev;
 
@@ -37,7 +37,6 @@ pub struct Counter<'t> {
     rotations: BTreeMap<i64, Level>,
     relinearization: Option<Level>,
     conjugation: Option<Level>,
-    transforms: BTreeMap<(PlainId, Level), Diagonals>,
 }
 
 impl<'t> Counter<'t> {
@@ -51,7 +50,6 @@ impl<'t> Counter<'t> {
             rotations: BTreeMap::new(),
             relinearization: None,
             conjugation: None,
-            transforms: BTreeMap::new(),
         }
     }
 
@@ -78,13 +76,6 @@ impl<'t> Counter<'t> {
     /// The highest level of a conjugation.
     pub fn conjugation(&self) -> Option<Level> {
         self.conjugation
-    }
-
-    /// The linear transforms that occurred, each with the level of its operand.
-    pub fn transforms(&self) -> impl Iterator<Item = (&Diagonals, Level)> {
-        self.transforms
-            .iter()
-            .map(|(&(_, level), diagonals)| (diagonals, level))
     }
 
     fn take(operation: &'static str, level: Level, depth: u32) -> Result<Level, SimulationError> {
@@ -260,9 +251,6 @@ impl Machine for Counter<'_> {
         for steps in diagonals.giant_rotations() {
             self.count_rotations(&[steps], *a);
         }
-        self.transforms
-            .entry((diagonals.id(), *a))
-            .or_insert_with(|| diagonals.clone());
         let count = diagonals.count();
         self.counts.weights += count;
         self.count_encodings(count, *a);

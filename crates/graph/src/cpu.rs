@@ -150,12 +150,6 @@ impl CpuMachine {
         }
     }
 
-    /// Keeps at most this many bytes of encoded weights of linear maps: as many products of the first step as fit, always the same ones. The
-    /// others are encoded whenever they are used, which takes up to [`ENCODED_AT_ONCE`] more. All are kept where nothing is said.
-    pub fn limit_weights(&mut self, bytes: u64) {
-        self.transforms.limit(bytes);
-    }
-
     /// Encodes the weights of a step's graph that are kept, and its bootstrap tables, so that no step waits for them. `progress` hears how
     /// many of how many are done.
     pub fn prepare(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use taciturn_ckks::{Ciphertext, EvaluationKeys, Evaluator, Parameters};
-use taciturn_graph::{CpuMachine, Graph, Plan, Step, run};
+use taciturn_graph::{CpuMachine, ENCODED_AT_ONCE, Graph, Plan, Step, run};
 use taciturn_models::StepModel;
 
 use crate::{ServerError, check};
@@ -52,7 +52,7 @@ impl Session {
         check::keys(&keys, &plan, params)?;
         let mut machine = CpuMachine::new(Evaluator::new(params, keys));
         if let Some(bytes) = weight_limit {
-            machine.limit_weights(bytes);
+            machine.limit_weights(bytes, ENCODED_AT_ONCE);
         }
         machine.prepare(&longest, &plan, progress)?;
         let mut caches = HashMap::new();

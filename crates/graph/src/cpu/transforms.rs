@@ -26,18 +26,15 @@ type Key = (PlainId, usize);
 pub(super) struct Transforms {
     kept: HashMap<Key, Arc<LinearTransform>>,
     bytes: u64,
-    limit: Option<u64>,
+    /// Bytes that may be kept, and bytes of what is encoded for one use at a time.
+    limit: Option<(u64, usize)>,
     /// Never kept.
     left_out: HashSet<Key>,
 }
 
 impl Transforms {
-    pub(super) fn limit(&mut self, bytes: u64) {
-        self.limit = Some(bytes);
-    }
-
     fn fits(&self, bytes: u64) -> bool {
-        self.limit.is_none_or(|limit| self.bytes + bytes <= limit)
+        (self.limit).is_none_or(|(limit, _)| self.bytes + bytes <= limit)
     }
 }
 
@@ -50,6 +47,12 @@ fn bytes(steps: &Steps) -> u64 {
 }
 
 impl CpuMachine {
+    /// Keeps at most `kept` bytes of encoded weights of linear maps: as many products of the first step as fit, always the same ones. The
+    /// others are encoded whenever they are used, about `at_once` bytes at a time. All are kept where nothing is said.
+    pub fn limit_weights(&mut self, kept: u64, at_once: usize) {
+        self.transforms.limit = Some((kept, at_once));
+    }
+
     /// The map times the operand's slots, as the plaintexts say: a packed one's operand is complex, and so is its result.
     pub(super) fn transformed(
         &mut self,
@@ -61,7 +64,11 @@ impl CpuMachine {
             return kept.apply(&self.encoder, &self.evaluator, operand);
         }
         let giants = diagonals.giant_steps();
-        let at_once = (ENCODED_AT_ONCE * giants / diagonals.bytes()).max(1);
+        let at_once = self
+            .transforms
+            .limit
+            .map_or(ENCODED_AT_ONCE, |limit| limit.1);
+        let at_once = (at_once / (diagonals.bytes() / giants)).max(1);
         let scale = self.params.scale(level);
         let mut sum: Option<Ciphertext> = None;
         for first in (0..giants).step_by(at_once) {
