@@ -1,5 +1,7 @@
 //! What an approximation costs on ciphertexts, and the search for the cheapest one.
 
+use std::collections::BTreeSet;
+
 use crate::Chebyshev;
 use crate::error::ApproxError;
 
@@ -19,16 +21,47 @@ impl Chebyshev {
     }
 }
 
-/// With `k` baby steps: T_2..T_{k-1}, then T_k, T_2k, ..., then one product to join each block of `k` coefficients to the next.
+/// Products of an evaluation by Paterson and Stockmeyer: powers below a bound are summed directly, higher parts are split off by the
+/// powers of two, down to where the depth that is left suffices.
 fn products(degree: usize) -> u32 {
-    let terms = (degree + 1).next_power_of_two();
-    let count = |k: usize| {
-        k.saturating_sub(2) + (terms / k).ilog2() as usize + (degree + 1).div_ceil(k) - 1
+    let depth = (degree + 1).next_power_of_two().ilog2();
+    let mut powers = BTreeSet::from([1]);
+    let joints = depth.checked_sub(1).map_or(0, |last| {
+        joints(degree, last, 1 << depth.div_ceil(2), &mut powers)
+    });
+    powers.len() as u32 - 1 + joints
+}
+
+/// Products of quotients with powers, of a polynomial that may take `depth` levels before the last; notes the powers that it takes.
+fn joints(degree: usize, depth: u32, babies: usize, powers: &mut BTreeSet<usize>) -> u32 {
+    let reachable = degree <= 1 || degree.next_power_of_two().ilog2() <= depth;
+    if reachable && degree < babies {
+        (1..=degree).for_each(|k| power(k, powers));
+        return 0;
+    }
+    let giant = (degree + 1).next_power_of_two() / 2;
+    power(giant, powers);
+    let quotient = match degree - giant {
+        0 => 0,
+        quotient => 1 + joints(quotient, depth - 1, babies, powers),
     };
-    (1..=terms.ilog2())
-        .map(|b| count(1 << b))
-        .min()
-        .unwrap_or(0) as u32
+    let remainder = if giant <= babies {
+        (1..giant).for_each(|k| power(k, powers));
+        0
+    } else {
+        joints(giant - 1, depth, babies, powers)
+    };
+    quotient + remainder
+}
+
+/// `T_(a+b) = 2 T_a T_b - T_(a-b)` with the largest power of two below.
+fn power(k: usize, powers: &mut BTreeSet<usize>) {
+    if k > 0 && powers.insert(k) {
+        let a = k.next_power_of_two() / 2;
+        for k in [a, k - a, 2 * a - k] {
+            power(k, powers);
+        }
+    }
 }
 
 /// One way to compute a function: a polynomial's degree and a number of steps after it.
@@ -95,10 +128,7 @@ mod tests {
     #[test]
     fn product_counts_grow_like_the_square_root() {
         let counts: Vec<u32> = DEGREES.iter().map(|&d| products(d)).collect();
-        assert_eq!(counts, [4, 7, 11, 16, 24, 33]);
-        assert_eq!(
-            (products(0), products(1), products(2), products(3)),
-            (0, 0, 2, 2)
-        );
+        assert_eq!(counts, [5, 8, 13, 18, 27, 36]);
+        assert_eq!([0, 1, 2, 3].map(products), [0, 0, 1, 2]);
     }
 }

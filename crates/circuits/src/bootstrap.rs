@@ -7,62 +7,29 @@
 use std::collections::BTreeSet;
 
 use taciturn_ckks::{
-    Ciphertext, CkksError, Encoder, Evaluator, GadgetName, KeyId, KeyRequest, Level, Parameters,
-    Scale,
+    Ciphertext, CircuitId, CkksError, Encoder, Evaluator, Extended, GadgetName, KeyId, KeyRequest,
+    Level, Parameters, Scale,
 };
 use taciturn_ring::Basis;
 
 use crate::{
     Diagonals, LinearTransform,
-    embedding::{coeffs_to_slots, slots_to_coeffs},
+    embedding::{coeffs_to_real_slots, coeffs_to_slots, real_slots_to_coeffs, slots_to_coeffs},
     eval_mod::EvalMod,
-    trace::{trace, trace_steps},
+    halves::Halves,
+    shape::{BootstrapShape, RATIOS, Values, slots_to_coeffs_levels},
+    trace::Trace,
 };
-
-/// The usual log2 of q0 over the largest message coefficient. The sine differs from the identity by (2 pi / ratio)^2 / 6 of a value at the bound:
-/// 2^-17.3 at 10 bits, and a slope fitted over the interval takes two bits off that.
-pub const MESSAGE_RATIO_BITS: i32 = 10;
-
-/// What one bootstrap is made for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BootstrapShape {
-    /// log2 of the distinct slots of the value.
-    pub log_slots: u32,
-    /// Bound on the absolute value of every slot (of the real and the imaginary part each).
-    pub bound: f64,
-    /// Whether the slots are complex; a real value needs one EvalMod, a complex one two.
-    pub complex: bool,
-    /// log2 of q0 over the largest message coefficient: more makes the sine truer and the message smaller beside the noise. See
-    /// [`MESSAGE_RATIO_BITS`].
-    pub message_ratio_bits: i32,
-}
-
-/// Message ratios that make sense: below, the sine bends within the message; above, noise drowns it.
-const RATIOS: std::ops::RangeInclusive<i32> = 6..=20;
-
-/// Levels that SlotsToCoeffs takes from the input: one for a value of a single slot (its scaling), up to three for all slots.
-pub fn slots_to_coeffs_levels(log_slots: u32) -> usize {
-    match log_slots {
-        0..=6 => 1,
-        7..=11 => 2,
-        _ => 3,
-    }
-}
-
-/// Stages (and limbs) of CoeffsToSlots; a single slot needs one limb for its scaling.
-fn coeffs_to_slots_stages(log_slots: u32) -> usize {
-    match log_slots {
-        0..=3 => 1,
-        4..=8 => 2,
-        _ => 3,
-    }
-}
 
 /// Refreshes ciphertexts of one shape to any level.
 pub struct Bootstrapper {
+    circuit: CircuitId,
     params: Parameters,
     shape: BootstrapShape,
     eval_mod: EvalMod,
+    trace: Trace,
+    /// Takes the two values of a pair apart.
+    halves: Option<Halves>,
     /// In order of application; the last lands on the message scale.
     slots_to_coeffs: Vec<LinearTransform>,
     coeffs_to_slots: Vec<LinearTransform>,
@@ -76,13 +43,11 @@ impl Bootstrapper {
     /// Encodes the transforms of a shape.
     pub fn new(encoder: &Encoder, shape: BootstrapShape) -> Result<Self, CkksError> {
         let params = encoder.parameters().clone();
-        if shape.log_slots > params.log_slots() || !(shape.bound > 0.0 && shape.bound.is_finite()) {
+        let most = params.log_slots() - u32::from(shape.values == Values::Pair);
+        if shape.log_slots > most || !(shape.bound > 0.0 && shape.bound.is_finite()) {
             return Err(CkksError::Mismatch {
                 operation: "bootstrap",
-                expected: format!(
-                    "at most 2^{} slots and a positive bound",
-                    params.log_slots()
-                ),
+                expected: format!("at most 2^{most} slots and a positive bound"),
                 got: format!("2^{} slots, bound {}", shape.log_slots, shape.bound),
             });
         }
@@ -97,7 +62,7 @@ impl Bootstrapper {
                 got: format!("{} bits", shape.message_ratio_bits),
             });
         }
-        let ratio = 2f64.powi(shape.message_ratio_bits);
+        let ratio = shape.message_ratio_bits.exp2();
         let q0 = params.prime(0) as f64;
         let message_scale = Scale(q0 / (ratio * shape.bound));
         let eval_mod = EvalMod::new(ratio);
@@ -105,7 +70,10 @@ impl Bootstrapper {
             Vec::new()
         } else {
             let stages = slots_to_coeffs_levels(shape.log_slots);
-            let matrices = slots_to_coeffs(encoder, shape.log_slots, stages as u32);
+            let matrices = match shape.values {
+                Values::Real => real_slots_to_coeffs(encoder, shape.log_slots, stages as u32),
+                _ => slots_to_coeffs(encoder, shape.log_slots, stages as u32),
+            };
             let last = matrices.len() - 1;
             let basis = params
                 .level_basis(Level(stages))
@@ -128,13 +96,17 @@ impl Bootstrapper {
                 .collect::<Result<_, _>>()?
         };
         // From coefficients at scale q0 N/2d per unit of x, and z + conj(z) = 2x, to t' = x / K' at EvalMod's scale.
-        let gain = params.slots() as f64 / (1u64 << shape.log_slots) as f64;
-        let stages = coeffs_to_slots_stages(shape.log_slots);
+        let log_complex = shape.log_complex_slots();
+        let gain = (params.slots() >> log_complex) as f64;
+        let stages = shape.coeffs_to_slots_stages();
         let reduction = Self::eval_mod_scale(&params) / (q0 * gain);
-        let to_slots = if shape.log_slots == 0 {
+        let to_slots = if shape.is_constant() {
             Vec::new()
         } else {
-            let mut matrices = coeffs_to_slots(encoder, shape.log_slots, stages as u32);
+            let mut matrices = match shape.values {
+                Values::Complex => coeffs_to_slots(encoder, log_complex, stages as u32),
+                _ => coeffs_to_real_slots(encoder, log_complex, stages as u32),
+            };
             let each = matrices.len() as f64;
             let basis = params.ring().full_basis();
             let mut limb = params.coeffs_to_slots_limbs().start + stages;
@@ -148,13 +120,18 @@ impl Bootstrapper {
                 })
                 .collect::<Result<_, _>>()?
         };
-        // The least-squares slope of sin(a v) over v in [-1, 1]; the cubic term alone matters: a - a^3/10.
+        // The slope whose line is nearest to sin(a v) over v in [-1, 1] at its worst; the cubic term alone matters: a - a^3/8.
         let a = std::f64::consts::TAU / ratio;
-        let slope = 1.0 - a * a / 10.0;
+        let slope = 1.0 - a * a / 8.0;
+        let trace = Trace::new(&params, 1 << log_complex, shape.is_constant());
+        let halves = (shape.values == Values::Pair).then(|| Halves::new(shape.log_slots));
         Ok(Self {
+            circuit: CircuitId::new(),
             params,
             shape,
             eval_mod,
+            trace,
+            halves,
             slots_to_coeffs: to_coeffs,
             coeffs_to_slots: to_slots,
             message_scale,
@@ -172,40 +149,51 @@ impl Bootstrapper {
         params.prime(params.eval_mod_limbs().end - 1) as f64
     }
 
-    /// Limbs after the modulus is raised, for an output level: the output's, EvalMod's, and as many of CoeffsToSlots' as the size needs.
-    fn raised_basis(&self, target: Level) -> Basis {
+    /// Limbs after the modulus is raised, for the level that EvalMod ends at: that level's, EvalMod's, and as many of CoeffsToSlots' as the
+    /// size needs.
+    fn raised_basis(&self, refreshed: Level) -> Basis {
         let start = self.params.coeffs_to_slots_limbs().start;
-        let stages = coeffs_to_slots_stages(self.shape.log_slots);
+        let stages = self.shape.coeffs_to_slots_stages();
         self.params
-            .level_basis(target)
+            .level_basis(refreshed)
             .union(Basis::range(self.params.eval_mod_limbs()))
             .union(Basis::range(start..start + stages))
     }
 
-    /// Adds the keys that bootstraps of this shape to this level need.
-    pub fn request_keys(&self, target: Level, request: &mut KeyRequest) {
-        let raised = self.raised_basis(target);
+    /// The level that EvalMod ends at: taking a pair apart takes one more. The error names the highest target.
+    fn refreshed_level(&self, target: Level) -> Result<Level, CkksError> {
+        let apart = usize::from(self.halves.is_some());
+        let most = self.params.max_level().0 - apart;
+        if target.0 <= most {
+            return Ok(Level(target.0 + apart));
+        }
+        Err(CkksError::Mismatch {
+            operation: "bootstrap",
+            expected: format!("a target of at most level {most}"),
+            got: target.to_string(),
+        })
+    }
+
+    /// Adds the keys that bootstraps of this shape to this level need. Fails where the level is too high.
+    pub fn request_keys(&self, target: Level, request: &mut KeyRequest) -> Result<(), CkksError> {
+        let refreshed = self.refreshed_level(target)?;
+        let raised = self.raised_basis(refreshed);
         let galois = |k: i64| Evaluator::galois_of_rotation(&self.params, k);
         let mut switch = |gadget, galois, limbs| request.add(KeyId { gadget, galois }, limbs);
         switch(GadgetName::Encapsulate, 1, Basis::single(0));
-        switch(GadgetName::Decapsulate, 1, raised);
+        for galois in self.trace.lifted() {
+            switch(GadgetName::Decapsulate, galois, raised);
+        }
         switch(GadgetName::Bootstrap, 1, raised);
-        switch(
-            GadgetName::Bootstrap,
-            Evaluator::galois_of_conjugation(&self.params),
-            raised,
-        );
-        let top: BTreeSet<i64> = trace_steps(self.params.slots(), 1 << self.shape.log_slots)
-            .into_iter()
-            .flatten()
-            .chain(
-                self.coeffs_to_slots
-                    .iter()
-                    .flat_map(LinearTransform::rotations),
-            )
+        let transforms = self.coeffs_to_slots.iter();
+        let top: BTreeSet<u64> = transforms
+            .flat_map(LinearTransform::rotations)
+            .map(galois)
+            .chain(self.trace.switched())
+            .chain([Evaluator::galois_of_conjugation(&self.params)])
             .collect();
-        for k in top {
-            switch(GadgetName::Bootstrap, galois(k), raised);
+        for galois in top {
+            switch(GadgetName::Bootstrap, galois, raised);
         }
         let low = self
             .params
@@ -217,10 +205,15 @@ impl Bootstrapper {
         {
             switch(GadgetName::Model, galois(k), low);
         }
+        if let Some(halves) = &self.halves {
+            let limbs = self.params.level_basis(refreshed);
+            switch(GadgetName::Model, galois(halves.rotation()), limbs);
+        }
+        Ok(())
     }
 
     /// The value of `ct` at `target` level and its canonical scale. The input is at its level's canonical scale, at
-    /// [`slots_to_coeffs_levels`] or above.
+    /// [`slots_to_coeffs_levels`] or above. On a device the second bootstrap of equal inputs' shapes is recorded, and later ones are replayed.
     pub fn bootstrap(
         &self,
         encoder: &Encoder,
@@ -228,32 +221,64 @@ impl Bootstrapper {
         ct: &Ciphertext,
         target: Level,
     ) -> Result<Ciphertext, CkksError> {
-        let message = self.to_coefficients(encoder, ev, ct)?;
-        let raised = self.raise(ev, &message, target)?;
-        let projected = trace(ev, raised, 1 << self.shape.log_slots)?;
-        let (re, im) = self.to_slots(encoder, ev, projected)?;
-
-        // sin(2 pi m/q0) at scale S is m / message_scale at scale S * 2 pi * message_scale / q0.
-        let q0 = self.params.prime(0) as f64;
-        let unit = std::f64::consts::TAU * self.slope * self.message_scale.0 / q0;
-        let sine_scale = Scale(self.params.scale(target).0 / unit);
-        let mut out = self.eval_mod.apply(ev, &re, sine_scale)?;
-        if let Some(im) = im {
-            let mut im = self.eval_mod.apply(ev, &im, sine_scale)?;
-            ev.mul_by_i_assign(&mut im);
-            ev.add_assign(&mut out, &im)?;
+        if self.shape.values == Values::Pair {
+            return Err(CkksError::Mismatch {
+                operation: "bootstrap",
+                expected: "two values, for which it was made".into(),
+                got: "one".into(),
+            });
         }
-        out.scale = self.params.scale(target);
+        let [out] = self.recorded(ev, [ct], target, |[ct]| {
+            let input = self.input(ev, ct)?;
+            Ok([self.refresh(encoder, ev, input, target)?])
+        })?;
         Ok(out)
     }
 
-    /// SlotsToCoeffs down to the base limb.
-    fn to_coefficients(
+    /// [`bootstrap`](Self::bootstrap) of two real values, by a shape of [`Values::Pair`].
+    pub fn bootstrap_pair(
         &self,
         encoder: &Encoder,
         ev: &Evaluator,
-        ct: &Ciphertext,
-    ) -> Result<Ciphertext, CkksError> {
+        pair: [&Ciphertext; 2],
+        target: Level,
+    ) -> Result<[Ciphertext; 2], CkksError> {
+        let Some(halves) = &self.halves else {
+            return Err(CkksError::Mismatch {
+                operation: "bootstrap",
+                expected: "one value, for which it was made".into(),
+                got: "two".into(),
+            });
+        };
+        self.recorded(ev, pair, target, |pair| {
+            let mut input = self.input(ev, pair[1])?;
+            ev.mul_by_i_assign(&mut input);
+            ev.add_assign(&mut input, &self.input(ev, pair[0])?)?;
+            let both = self.refresh(encoder, ev, input, self.refreshed_level(target)?)?;
+            halves.apart(encoder, ev, &both)
+        })
+    }
+
+    /// Recorded and replayed where a device computes; as many results as inputs.
+    fn recorded<const COUNT: usize>(
+        &self,
+        ev: &Evaluator,
+        inputs: [&Ciphertext; COUNT],
+        target: Level,
+        work: impl Fn([&Ciphertext; COUNT]) -> Result<[Ciphertext; COUNT], CkksError>,
+    ) -> Result<[Ciphertext; COUNT], CkksError> {
+        let outs = ev.recorded(self.circuit, target.0 as u64, &inputs, |inputs| {
+            let inputs = std::array::from_fn(|k| inputs[k]);
+            work(inputs).map(Vec::from)
+        })?;
+        let mut outs = outs.into_iter();
+        Ok(std::array::from_fn(|_| {
+            outs.next().expect("a result for each input")
+        }))
+    }
+
+    /// A value at the level that SlotsToCoeffs begins at.
+    fn input(&self, ev: &Evaluator, ct: &Ciphertext) -> Result<Ciphertext, CkksError> {
         let level = Level(slots_to_coeffs_levels(self.shape.log_slots));
         let have = self.params.level_of(ct.basis());
         if have.is_none_or(|l| l < level) {
@@ -263,70 +288,100 @@ impl Bootstrapper {
                 got: have.map_or("limbs of no level".into(), |l| l.to_string()),
             });
         }
-        let mut value = ev.drop_to(ct, level)?;
-        if self.slots_to_coeffs.is_empty() {
-            return ev.mul_constant_to(&value, 1.0, self.message_scale);
-        }
-        for stage in &self.slots_to_coeffs {
-            value = stage.apply(encoder, ev, &value)?;
-        }
-        Ok(value)
+        ev.drop_to(ct, level)
     }
 
-    /// The same integers modulo more limbs: m + q0 I in place of m modulo q0, with I kept small by a sparse secret in between.
-    fn raise(
+    /// From an [`input`](Self::input) to a level at its canonical scale; of a pair both values, one after the other.
+    fn refresh(
         &self,
+        encoder: &Encoder,
         ev: &Evaluator,
-        ct: &Ciphertext,
-        target: Level,
+        input: Ciphertext,
+        level: Level,
     ) -> Result<Ciphertext, CkksError> {
+        let message = self.to_coefficients(encoder, ev, input)?;
+        let raised = self.raise(ev, &message, level)?;
+        let (re, im) = self.to_slots(ev, raised)?;
+
+        // sin(2 pi m/q0) at scale S is m / message_scale at scale S * 2 pi * message_scale / q0.
+        let q0 = self.params.prime(0) as f64;
+        let unit = std::f64::consts::TAU * self.slope * self.message_scale.0 / q0;
+        let sine_scale = Scale(self.params.scale(level).0 / unit);
+        let mut out = self.eval_mod.apply(ev, &re, sine_scale)?;
+        if let Some(im) = im {
+            let mut im = self.eval_mod.apply(ev, &im, sine_scale)?;
+            ev.mul_by_i_assign(&mut im);
+            ev.add_assign(&mut out, &im)?;
+        }
+        out.scale = self.params.scale(level);
+        Ok(out)
+    }
+
+    /// SlotsToCoeffs down to the base limb.
+    fn to_coefficients(
+        &self,
+        encoder: &Encoder,
+        ev: &Evaluator,
+        input: Ciphertext,
+    ) -> Result<Ciphertext, CkksError> {
+        if self.slots_to_coeffs.is_empty() {
+            return ev.mul_constant_to(&input, 1.0, self.message_scale);
+        }
+        self.slots_to_coeffs
+            .iter()
+            .try_fold(input, |value, stage| stage.apply(encoder, ev, &value))
+    }
+
+    /// The same integers modulo more limbs, projected onto the size's subring: multiples of m + q0 I in place of m modulo q0, with I kept
+    /// small by a sparse secret in between.
+    fn raise(&self, ev: &Evaluator, ct: &Ciphertext, level: Level) -> Result<Extended, CkksError> {
         let ring = self.params.ring();
-        let base = Basis::single(0);
-        let id = |gadget| KeyId { gadget, galois: 1 };
-        let to_sparse = ev.keys().get(id(GadgetName::Encapsulate), base)?;
-        let decomposed = ev.decompose(&ct.polys[1], GadgetName::Encapsulate);
+        let (gadget, galois) = (GadgetName::Encapsulate, 1);
+        let to_sparse = ev.keys().get(KeyId { gadget, galois }, Basis::single(0))?;
+        let decomposed = ev.decompose(&ct.polys[1], gadget);
         let mut sparse = ev.mod_down(&ev.key_product(&decomposed, to_sparse, 1, ct.scale));
         ring.add_assign(&mut sparse.polys[0], &ct.polys[0]);
-
-        let raised = self.raised_basis(target);
-        let to_dense = ev.keys().get(id(GadgetName::Decapsulate), raised)?;
-        let special = self.params.gadget(GadgetName::Decapsulate).special;
-        let lift = |poly: &taciturn_ring::Poly, to: Basis| {
-            let mut lifted = ring.raise(&ring.intt_new(poly), to);
-            ring.ntt(&mut lifted);
-            lifted
-        };
-        let c1 = lift(&sparse.polys[1], raised.union(special));
-        let mut out = ev.mod_down(&ev.lifted_product(c1, to_dense, special, ct.scale));
-        ring.add_assign(&mut out.polys[0], &lift(&sparse.polys[0], raised));
-        Ok(out)
+        let polys = [&sparse.polys[0], &sparse.polys[1]];
+        self.trace
+            .of_raised(ev, polys, self.raised_basis(level), ct.scale)
     }
 
     /// CoeffsToSlots: t' = x / K' for the real parts, and for the imaginary parts of complex values.
     fn to_slots(
         &self,
-        encoder: &Encoder,
         ev: &Evaluator,
-        ct: Ciphertext,
+        raised: Extended,
     ) -> Result<(Ciphertext, Option<Ciphertext>), CkksError> {
         let scale = Scale(Self::eval_mod_scale(&self.params));
-        let mut value = ct;
-        if self.coeffs_to_slots.is_empty() {
+        let conjugation = Evaluator::galois_of_conjugation(&self.params);
+        let hoisted = |value| ev.hoist_extended(value, GadgetName::Bootstrap);
+        let mut value = if let Some((first, rest)) = self.coeffs_to_slots.split_first() {
+            let mut value = first.apply_hoisted(ev, &hoisted(raised))?;
+            for stage in rest {
+                let rescaled = ev.mod_down_rescale(&value)?;
+                value = stage.apply_hoisted(ev, &ev.hoist(&rescaled, GadgetName::Bootstrap))?;
+            }
+            if self.shape.values != Values::Complex {
+                value = ev.add_automorphisms(&hoisted(value), &[conjugation])?;
+            }
+            ev.mod_down_rescale(&value)?
+        } else {
             // One slot: the polynomial is the value already, only its scale is too large.
-            let gain = self.params.slots() as f64;
-            value.scale = Scale(self.params.prime(0) as f64 * gain * 2.0 * self.eval_mod.range);
-            value = ev.mul_constant_to(&value, 1.0, scale)?;
-        }
-        for stage in &self.coeffs_to_slots {
-            value = stage.apply(encoder, ev, &value)?;
-        }
+            let gain = 2.0 * self.params.slots() as f64;
+            let scale_now = Scale(self.params.prime(0) as f64 * gain * self.eval_mod.range);
+            let value = Extended {
+                scale: scale_now,
+                ..raised
+            };
+            ev.rescale_extended_to(value, scale)?
+        };
         value.scale = scale;
+        if self.shape.values != Values::Complex {
+            return Ok((value, None));
+        }
         let conjugate = ev.conjugate(&value)?;
         let mut re = value.clone();
         ev.add_assign(&mut re, &conjugate)?;
-        if !self.shape.complex {
-            return Ok((re, None));
-        }
         let mut im = conjugate;
         ev.sub_assign(&mut im, &value)?;
         ev.mul_by_i_assign(&mut im);

@@ -59,6 +59,18 @@ impl Diagonals {
         out
     }
 
+    /// The same matrix acting on vectors of a longer period, which it takes for several vectors one after the other that are all alike:
+    /// offsets that differ by the shorter period stay one.
+    pub fn with_period(&self, period: usize) -> Diagonals {
+        let mut out = Diagonals::new(period);
+        for (k, diagonal) in self.iter() {
+            for i in 0..period {
+                out.add(k, i, diagonal[i % self.period]);
+            }
+        }
+        out
+    }
+
     /// Every entry times a constant.
     pub fn scale(&mut self, factor: f64) {
         self.diagonals

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use taciturn_ckks::{Ciphertext, CkksError, Encoder, Evaluator, Extended, IntegerPlaintext, Scale};
+use taciturn_ckks::{
+    Ciphertext, CkksError, Encoder, Evaluator, Extended, HoistedValue, IntegerPlaintext, KeyId,
+    Scale,
+};
 use taciturn_ring::{Basis, Form, Poly, SparsePoly, Terms, Weight};
 
 use crate::Diagonals;
@@ -150,21 +153,13 @@ impl LinearTransform {
         ev: &Evaluator,
         ct: &Ciphertext,
     ) -> Result<Ciphertext, CkksError> {
-        let ring = ev.params().ring();
-        let galois = |k: i64| Evaluator::galois_of_rotation(ev.params(), k);
         // Every rotation takes the gadget of the first: sums live over one set of special limbs.
         let gadget = match self.rotations.first() {
-            Some(&k) => ev.galois_key(galois(k), ct.basis())?.1,
+            Some(&k) => {
+                let galois = Evaluator::galois_of_rotation(ev.params(), k);
+                ev.galois_key(galois, ct.basis())?.1
+            }
             None => ev.params().cheapest_gadget(ct.basis()),
-        };
-        let key = |k: i64| {
-            ev.keys().get(
-                taciturn_ckks::KeyId {
-                    gadget,
-                    galois: galois(k),
-                },
-                ct.basis(),
-            )
         };
         let only = self
             .diagonals
@@ -174,8 +169,24 @@ impl LinearTransform {
         if let Some([(0, Diagonal::Integers(only))]) = only {
             return ev.rescale(&ev.mul_plain(ct, &encoder.to_plaintext(only, ct.basis()))?);
         }
+        ev.mod_down_rescale(&self.apply_hoisted(ev, &ev.hoist(ct, gadget))?)
+    }
+
+    /// The matrix times the slots of a value that is ready for rotations, before the division by P and the rescaling that end it.
+    pub(crate) fn apply_hoisted(
+        &self,
+        ev: &Evaluator,
+        value: &HoistedValue,
+    ) -> Result<Extended, CkksError> {
+        let ring = ev.params().ring();
+        let (gadget, basis) = (value.gadget(), value.basis());
+        let galois = |k: i64| Evaluator::galois_of_rotation(ev.params(), k);
+        let key = |k: i64| {
+            let galois = galois(k);
+            ev.keys().get(KeyId { gadget, galois }, basis)
+        };
         let special = ev.params().gadget(gadget).special;
-        let wide = ct.basis().union(special);
+        let wide = basis.union(special);
         let babies: BTreeSet<i64> = self
             .diagonals
             .values()
@@ -195,7 +206,7 @@ impl LinearTransform {
             .chain(turned)
             .map(|(giant, terms)| (giant, weights(terms, &babies)))
             .unzip();
-        let sums = ev.hoisted_sums(ct, gadget, &babies, &sums, self.scale)?;
+        let sums = ev.hoisted_sums(value, &babies, &sums, self.scale)?;
 
         let mut acc: Option<[Poly; 2]> = None;
         for (giant, sum) in giants.into_iter().zip(sums) {
@@ -221,10 +232,10 @@ impl LinearTransform {
                 ring.zero(wide, Form::Evaluation),
             ]
         });
-        ev.mod_down_rescale(&Extended {
+        Ok(Extended {
             polys,
             special,
-            scale: Scale(ct.scale.0 * self.scale.0),
+            scale: Scale(value.scale().0 * self.scale.0),
         })
     }
 }

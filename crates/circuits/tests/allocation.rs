@@ -5,7 +5,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use taciturn_circuits::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
+use taciturn_circuits::{
+    BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, Values, slots_to_coeffs_levels,
+};
 use taciturn_ckks::{
     Complex64, Evaluator, GadgetName, KeyId, KeyRequest, Level, Parameters, named,
 };
@@ -76,8 +78,13 @@ fn steady_work_takes_no_large_memory() {
         assert!(first > 0, "the allocator counts");
         arithmetic(&mut client);
         let full = client.params().log_slots();
-        for (log_slots, complex) in [(0, false), (4, false), (full - 1, false), (full, true)] {
-            bootstrap(&mut client, log_slots, complex);
+        for (log_slots, values) in [
+            (0, Values::Real),
+            (4, Values::Real),
+            (full - 1, Values::Real),
+            (full, Values::Complex),
+        ] {
+            bootstrap(&mut client, log_slots, values);
         }
     });
 }
@@ -134,18 +141,18 @@ fn arithmetic(client: &mut Keyholder) {
     });
 }
 
-fn bootstrap(client: &mut Keyholder, log_slots: u32, complex: bool) {
+fn bootstrap(client: &mut Keyholder, log_slots: u32, content: Values) {
     let params = client.params().clone();
     let shape = BootstrapShape {
         log_slots,
         bound: 1.0,
-        complex,
+        values: content,
         message_ratio_bits: MESSAGE_RATIO_BITS,
     };
     let target = Level(9);
     let bootstrapper = Bootstrapper::new(client.encoder(), shape).unwrap();
     let mut request = KeyRequest::default();
-    bootstrapper.request_keys(target, &mut request);
+    bootstrapper.request_keys(target, &mut request).unwrap();
     let ev = client.evaluator(&request).unwrap();
     let level = Level(slots_to_coeffs_levels(log_slots));
     let ct = client.encrypt(&values(1 << log_slots), level).unwrap();

@@ -1,11 +1,13 @@
 //! Arithmetic on ciphertexts with public material only.
 
+use std::sync::Arc;
+
 use num_complex::Complex64;
 use taciturn_ring::Basis;
 
 use crate::{
     Ciphertext, CkksError, Decomposed, EvaluationKey, EvaluationKeys, GadgetName, KeyId, Level,
-    Parameters, Plaintext, Scale,
+    Parameters, Plaintext, Scale, recorded::Recordings,
 };
 
 /// Computes on ciphertexts with a set of evaluation keys. Results are new ciphertexts; `_assign` forms change their operand.
@@ -13,6 +15,8 @@ use crate::{
 pub struct Evaluator {
     params: Parameters,
     keys: EvaluationKeys,
+    /// Shared by copies, which have the same keys.
+    recordings: Option<Arc<Recordings>>,
 }
 
 impl Evaluator {
@@ -21,6 +25,20 @@ impl Evaluator {
         Self {
             params: params.clone(),
             keys,
+            recordings: Some(Arc::default()),
+        }
+    }
+
+    pub(crate) fn recordings(&self) -> Option<&Recordings> {
+        self.recordings.as_deref()
+    }
+
+    /// The same with no circuit recorded: on a device each kernel is queued by itself.
+    #[must_use]
+    pub fn without_recordings(self) -> Self {
+        Self {
+            recordings: None,
+            ..self
         }
     }
 

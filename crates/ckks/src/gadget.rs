@@ -13,7 +13,8 @@ pub enum GadgetName {
     Model,
     /// Dense to sparse secret, modulo the base limb and one special prime.
     Encapsulate,
-    /// Sparse to dense secret for a value that is small against the base limb: one digit that is the value itself.
+    /// Sparse to dense secret, after an automorphism of the sparse one, for a value that is small against the base limb: one digit that is
+    /// the value itself.
     Decapsulate,
 }
 

@@ -1,9 +1,10 @@
 //! Hybrid key switching: decomposition, inner product with a key, division by the special modulus.
 
-use taciturn_ring::{Basis, Hoisted, Poly, Rotation, Terms};
+use taciturn_ring::{Basis, Form, Hoisted, Poly, Rotation, Terms};
 
 use crate::{
-    Ciphertext, CkksError, EvaluationKey, Evaluator, GadgetName, KeyId, Scale, keys::used_digits,
+    Ciphertext, CkksError, EvaluationKey, Evaluator, GadgetName, KeyId, Scale,
+    evaluator::scaled_integer, keys::used_digits,
 };
 
 /// A polynomial decomposed by a gadget: its digits over its own and the special limbs. Made once, it serves any number of
@@ -31,6 +32,39 @@ pub struct Extended {
     pub special: Basis,
     /// The scale after the division by P.
     pub scale: Scale,
+}
+
+/// A value ready for rotations: times P, and decomposed.
+pub struct HoistedValue {
+    /// P times the value, on its own limbs, or with the special ones where it was not divided by them yet.
+    value: [Poly; 2],
+    /// Of the second polynomial.
+    decomposed: Decomposed,
+    scale: Scale,
+}
+
+impl HoistedValue {
+    /// The gadget that it was decomposed by.
+    pub fn gadget(&self) -> GadgetName {
+        self.decomposed.gadget
+    }
+
+    /// The value's limbs, without special ones.
+    pub fn basis(&self) -> Basis {
+        self.decomposed.basis
+    }
+
+    /// The value's scale.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    fn operand(&self) -> Hoisted<'_> {
+        Hoisted {
+            value: [&self.value[0], &self.value[1]],
+            digits: &self.decomposed.digits,
+        }
+    }
 }
 
 impl Evaluator {
@@ -96,24 +130,37 @@ impl Evaluator {
             .add_key_product_automorphism(acc, &decomposed.digits, digits, galois);
     }
 
-    /// A polynomial that is small against the base limb, lifted to `target`, times a key of the single-digit gadget.
-    pub fn lifted_product(
+    /// The sum over Galois elements g of `lifted(X^g)` times the key of g under the single-digit gadget, for a polynomial that is small
+    /// against the base limb, lifted to its limbs and the special one. No decomposition: the polynomial is its own digit.
+    pub fn sum_of_lifted_products(
         &self,
         lifted: Poly,
-        key: &EvaluationKey,
-        special: Basis,
+        galois: &[u64],
         scale: Scale,
-    ) -> Extended {
+    ) -> Result<Extended, CkksError> {
+        let ring = self.params().ring();
+        let gadget = GadgetName::Decapsulate;
+        let special = self.params().gadget(gadget).special;
         let target = lifted.basis();
-        let (c0, c1) = self
-            .params()
-            .ring()
-            .key_product(&[lifted], &key.digits, target);
-        Extended {
+        let limbs = target.difference(special);
+        let (c0, c1) = if let [1] = galois {
+            let key = self.keys().get(KeyId { gadget, galois: 1 }, limbs)?;
+            ring.key_product(&[lifted], &key.digits, target)
+        } else {
+            let rotations = self.key_rotations(galois, gadget, limbs)?;
+            // What the sum starts from: nothing, which one limb of zeros says as well as all.
+            let nothing = ring.zero(Basis::single(0), Form::Evaluation);
+            let hoisted = Hoisted {
+                value: [&nothing; 2],
+                digits: &[lifted],
+            };
+            ring.sum_of_rotations(hoisted, &rotations, target)
+        };
+        Ok(Extended {
             polys: [c0, c1],
             special,
             scale,
-        }
+        })
     }
 
     /// Adds P times `poly` to an extended polynomial.
@@ -123,46 +170,78 @@ impl Evaluator {
             .add_scaled_to_limbs(acc, poly, &|limb| self.product_of(special, limb));
     }
 
-    /// P times a polynomial on its own limbs: where it is zero on the special limbs, they are left out.
-    pub fn times_special(&self, poly: &Poly, special: Basis) -> Poly {
-        let mut scaled = poly.clone();
-        self.params()
-            .ring()
-            .mul_scalar_assign(&mut scaled, &|limb| self.product_of(special, limb));
-        scaled
+    /// Makes a ciphertext ready for rotations: one decomposition for all of them.
+    pub fn hoist(&self, ct: &Ciphertext, gadget: GadgetName) -> HoistedValue {
+        let special = self.params().gadget(gadget).special;
+        let decomposed = self.decompose(&ct.polys[1], gadget);
+        let times_special = |poly: &Poly| {
+            let mut scaled = poly.clone();
+            self.mul_by_primes(&mut scaled, special);
+            scaled
+        };
+        HoistedValue {
+            value: [times_special(&ct.polys[0]), times_special(&ct.polys[1])],
+            decomposed,
+            scale: ct.scale,
+        }
     }
 
-    /// Sums over rotations of a ciphertext: for each list of terms, weights times steps, where step `i` is the ciphertext rotated by
-    /// `steps[i]` slots. One decomposition for all; the sums are not divided by P yet. The weights' scale is `weight_scale`.
+    /// [`hoist`](Self::hoist) for a value that is not divided by its special limbs yet, which are among the gadget's: only the half that is
+    /// decomposed needs the division.
+    pub fn hoist_extended(&self, value: Extended, gadget: GadgetName) -> HoistedValue {
+        let special = self.params().gadget(gadget).special;
+        let divided = self
+            .params()
+            .ring()
+            .mod_down(&value.polys[1], value.special);
+        let decomposed = self.decompose(&divided, gadget);
+        let missing = special.difference(value.special);
+        let mut polys = value.polys;
+        if !missing.is_empty() {
+            polys
+                .iter_mut()
+                .for_each(|poly| self.mul_by_primes(poly, missing));
+        }
+        HoistedValue {
+            value: polys,
+            decomposed,
+            scale: value.scale,
+        }
+    }
+
+    /// A polynomial times the product of some primes, on its own limbs.
+    fn mul_by_primes(&self, poly: &mut Poly, primes: Basis) {
+        self.params()
+            .ring()
+            .mul_scalar_assign(poly, &|limb| self.product_of(primes, limb));
+    }
+
+    /// Sums over rotations of a value: for each list of terms, weights times steps, where step `i` is the value rotated by
+    /// `steps[i]` slots. The sums are not divided by P yet. The weights' scale is `weight_scale`.
     pub fn hoisted_sums(
         &self,
-        ct: &Ciphertext,
-        gadget: GadgetName,
+        hoisted: &HoistedValue,
         steps: &[i64],
         sums: &[Terms<'_>],
         weight_scale: Scale,
     ) -> Result<Vec<Extended>, CkksError> {
-        let special = self.params().gadget(gadget).special;
+        let gadget = hoisted.decomposed.gadget;
         let rotations = steps
             .iter()
             .map(|&k| {
+                let galois = Self::galois_of_rotation(self.params(), k);
                 (k != 0)
-                    .then(|| self.rotation(k, gadget, ct.basis()))
+                    .then(|| self.key_rotation(galois, gadget, hoisted.decomposed.basis))
                     .transpose()
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let decomposed = self.decompose(&ct.polys[1], gadget);
-        let value = [&ct.polys[0], &ct.polys[1]].map(|p| self.times_special(p, special));
-        let hoisted = Hoisted {
-            value: [&value[0], &value[1]],
-            digits: &decomposed.digits,
-        };
-        let target = ct.basis().union(special);
+        let special = self.params().gadget(gadget).special;
+        let target = hoisted.decomposed.basis.union(special);
         let sums = self
             .params()
             .ring()
-            .hoisted_sums(hoisted, &rotations, sums, target);
-        let scale = Scale(ct.scale.0 * weight_scale.0);
+            .hoisted_sums(hoisted.operand(), &rotations, sums, target);
+        let scale = Scale(hoisted.scale.0 * weight_scale.0);
         Ok(sums
             .into_iter()
             .map(|(a, b)| Extended {
@@ -173,14 +252,34 @@ impl Evaluator {
             .collect())
     }
 
-    /// A key as sums over rotations take it.
-    fn rotation(
+    /// The value plus its automorphisms by each of `galois`.
+    pub fn add_automorphisms(
         &self,
-        steps: i64,
+        hoisted: &HoistedValue,
+        galois: &[u64],
+    ) -> Result<Extended, CkksError> {
+        let Decomposed { gadget, basis, .. } = hoisted.decomposed;
+        let special = self.params().gadget(gadget).special;
+        let rotations = self.key_rotations(galois, gadget, basis)?;
+        let (a, b) = self.params().ring().sum_of_rotations(
+            hoisted.operand(),
+            &rotations,
+            basis.union(special),
+        );
+        Ok(Extended {
+            polys: [a, b],
+            special,
+            scale: hoisted.scale,
+        })
+    }
+
+    /// A key as sums over rotations take it.
+    fn key_rotation(
+        &self,
+        galois: u64,
         gadget: GadgetName,
         basis: Basis,
     ) -> Result<Rotation<'_>, CkksError> {
-        let galois = Self::galois_of_rotation(self.params(), steps);
         let key = self.keys().get(KeyId { gadget, galois }, basis)?;
         Ok(Rotation {
             galois,
@@ -188,34 +287,14 @@ impl Evaluator {
         })
     }
 
-    /// Adds the rotations of a ciphertext by each of `steps` to itself. One decomposition and one division by P for all.
-    pub fn add_rotations(&self, ct: &Ciphertext, steps: &[i64]) -> Result<Ciphertext, CkksError> {
-        let Some(&first) = steps.first() else {
-            return Ok(ct.clone());
-        };
-        let galois = Self::galois_of_rotation(self.params(), first);
-        let (_, gadget) = self.galois_key(galois, ct.basis())?;
-        let special = self.params().gadget(gadget).special;
-        let rotations = steps
-            .iter()
-            .map(|&k| self.rotation(k, gadget, ct.basis()))
-            .collect::<Result<Vec<_>, _>>()?;
-        let decomposed = self.decompose(&ct.polys[1], gadget);
-        let value = [&ct.polys[0], &ct.polys[1]].map(|p| self.times_special(p, special));
-        let hoisted = Hoisted {
-            value: [&value[0], &value[1]],
-            digits: &decomposed.digits,
-        };
-        let target = ct.basis().union(special);
-        let (a, b) = self
-            .params()
-            .ring()
-            .sum_of_rotations(hoisted, &rotations, target);
-        Ok(self.mod_down(&Extended {
-            polys: [a, b],
-            special,
-            scale: ct.scale,
-        }))
+    fn key_rotations(
+        &self,
+        galois: &[u64],
+        gadget: GadgetName,
+        basis: Basis,
+    ) -> Result<Vec<Rotation<'_>>, CkksError> {
+        let rotation = |&g| self.key_rotation(g, gadget, basis);
+        galois.iter().map(rotation).collect()
     }
 
     /// Divides by the special modulus.
@@ -229,6 +308,23 @@ impl Evaluator {
         let top = self.droppable(limbs)?;
         let mut out = self.mod_down_dropping(value, value.special.with(top));
         out.scale = Scale(value.scale.0 / self.params().prime(top) as f64);
+        Ok(out)
+    }
+
+    /// As [`mod_down_rescale`](Self::mod_down_rescale), after a product with the integer that makes it land on (nearly) `scale`.
+    pub fn rescale_extended_to(
+        &self,
+        mut value: Extended,
+        scale: Scale,
+    ) -> Result<Ciphertext, CkksError> {
+        let top = self.droppable(value.polys[0].basis().difference(value.special))?;
+        let factor = Scale(scale.0 * self.params().prime(top) as f64 / value.scale.0);
+        let integer = scaled_integer("constant product", 1.0, factor)?;
+        for poly in &mut value.polys {
+            self.params().ring().mul_integer_assign(poly, integer);
+        }
+        let mut out = self.mod_down_rescale(&value)?;
+        out.scale = scale;
         Ok(out)
     }
 

@@ -4,6 +4,7 @@
 //! `taciturn-secret`, which depends on this crate and never the other way round.
 
 mod ciphertext;
+mod embedding;
 mod encoder;
 mod error;
 mod evaluator;
@@ -12,6 +13,7 @@ mod key_switch;
 mod keys;
 mod parameters;
 mod presets;
+mod recorded;
 mod scale;
 mod security;
 
@@ -20,10 +22,11 @@ pub use encoder::Encoder;
 pub use error::CkksError;
 pub use evaluator::Evaluator;
 pub use gadget::{Gadget, GadgetName};
-pub use key_switch::{Decomposed, Extended};
+pub use key_switch::{Decomposed, Extended, HoistedValue};
 pub use keys::{EvaluationKey, EvaluationKeys, KeyId, KeyRequest};
 pub use num_complex::Complex64;
 pub use parameters::{Parameters, ParametersLiteral};
 pub use presets::{ParameterSet, named, names};
+pub use recorded::CircuitId;
 pub use scale::{Level, Scale};
 pub use security::{SecretDistribution, SecurityEstimate, bound_bits};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
-use crate::device::Choice;
+use crate::device::{Choice, KeyHalves};
 use crate::number::{positive, real, whole};
 use crate::size;
 use crate::strategy::Strategy;
@@ -157,6 +157,18 @@ pub struct PlanArgs {
     /// Show what each placement predicts.
     #[arg(long)]
     pub compare: bool,
+    /// Show time and memory by context length, up to 1,024 tokens.
+    #[arg(long)]
+    pub contexts: bool,
+    /// Draw memory by context length.
+    #[arg(long, value_name = "FILE.svg")]
+    pub memory_svg: Option<PathBuf>,
+    /// Draw the time of a token by context length.
+    #[arg(long, value_name = "FILE.svg")]
+    pub time_svg: Option<PathBuf>,
+    /// Draw the levels over one decoder block.
+    #[arg(long, value_name = "FILE.svg")]
+    pub levels: Option<PathBuf>,
     /// Write the plan to a file, for `generate --plan`.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -264,6 +276,9 @@ pub struct DeviceArgs {
     /// Where to compute on ciphertexts: cpu, cuda, cuda:N for GPU number N, or auto for a GPU if there is one. Results are the same.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: Choice,
+    /// Where a GPU takes the halves of keys from that a seed stands for. Results are the same.
+    #[arg(long, value_enum, value_name = "WAY", default_value_t)]
+    pub key_halves: KeyHalves,
 }
 
 /// `taciturn bench kernels`.
@@ -303,6 +318,9 @@ pub struct BootstrapArgs {
     /// Level to refresh to, the levels of the next bootstrap's first transforms included.
     #[arg(long, value_name = "LEVEL", default_value_t = 14, value_parser = whole::<usize>)]
     pub level: usize,
+    /// More levels to refresh to, each measured by itself.
+    #[arg(long, value_name = "LEVEL,...", value_delimiter = ',', value_parser = whole::<usize>)]
+    pub levels: Vec<usize>,
     /// Counted bootstraps.
     #[arg(long, value_name = "N", default_value = "3", value_parser = positive)]
     pub runs: NonZeroUsize,

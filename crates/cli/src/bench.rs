@@ -2,6 +2,7 @@
 
 pub mod approximation;
 pub mod bootstrap;
+pub mod device_kernels;
 pub mod kernels;
 pub mod primitives;
 pub mod product;

@@ -49,6 +49,12 @@ impl Loaded {
         Ok(loaded)
     }
 
+    /// The folder's own name.
+    pub fn name(&self) -> String {
+        let name = self.folder.file_name().unwrap_or(self.folder.as_os_str());
+        name.to_string_lossy().into_owned()
+    }
+
     /// The longest exchange, beginning-of-text token included.
     pub fn longest_context(&self) -> usize {
         self.calibration

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use taciturn_ckks::Parameters;
-use taciturn_graph::{CostTable, bootstrap_input_levels};
+use taciturn_graph::{CostTable, LevelCost, bootstrap_input_levels};
 
 use crate::system;
 
@@ -115,21 +115,13 @@ impl Costs {
             .table
             .bootstraps
             .retain(|cost| cost.log_slots <= params.log_slots());
+        costs.table.embed_ms *= factor;
         for level in &mut costs.table.levels {
-            for ms in [
-                &mut level.rotate_ms,
-                &mut level.hoisted_rotate_ms,
-                &mut level.product_rescale_ms,
-                &mut level.plain_product_ms,
-                &mut level.rescale_ms,
-                &mut level.add_ms,
-                &mut level.encode_ms,
-            ] {
-                *ms *= factor;
-            }
+            *level = LevelCost::from_times(level.times().map(|ms| ms * factor));
         }
         for bootstrap in &mut costs.table.bootstraps {
-            bootstrap.target_ms.iter_mut().for_each(|ms| *ms *= factor);
+            let pairs = bootstrap.pair_ms.iter_mut().flatten();
+            (bootstrap.target_ms.iter_mut().chain(pairs)).for_each(|ms| *ms *= factor);
         }
         costs.set_input_levels();
         Ok(costs)

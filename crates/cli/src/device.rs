@@ -3,9 +3,11 @@
 use std::str::FromStr;
 
 use anyhow::Result;
+use clap::ValueEnum;
 use serde::Serialize;
 use taciturn_ckks::Parameters;
 
+use crate::args::DeviceArgs;
 use crate::failure::usage;
 
 /// What `--device` asks for.
@@ -17,6 +19,21 @@ pub enum Choice {
     Cuda(usize),
     /// The first GPU if there is one, else this processor.
     Auto,
+    /// The GPU's kernels on this processor, for tests of what runs on a GPU.
+    #[cfg(feature = "shim")]
+    Shim,
+}
+
+/// What `--key-halves` asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum KeyHalves {
+    /// Copied from the host at their first use, and kept.
+    #[default]
+    Copied,
+    /// Expanded on the GPU at their first use, and kept.
+    Expanded,
+    /// Expanded by each key product, which saves half of the keys' memory.
+    EachTime,
 }
 
 impl FromStr for Choice {
@@ -28,6 +45,8 @@ impl FromStr for Choice {
             "cpu" => Ok(Self::Cpu),
             "auto" => Ok(Self::Auto),
             "cuda" => Ok(Self::Cuda(0)),
+            #[cfg(feature = "shim")]
+            "shim" => Ok(Self::Shim),
             _ => {
                 let number = text.strip_prefix("cuda:").ok_or_else(wrong)?;
                 number.parse().map(Self::Cuda).map_err(|_| wrong())
@@ -50,34 +69,71 @@ pub struct GpuReport {
 }
 
 /// The same parameters on the device asked for, and the GPU where it is one.
-pub fn place(params: &Parameters, choice: Choice) -> Result<(Parameters, Option<GpuReport>)> {
-    match choice {
+pub fn place(params: &Parameters, args: &DeviceArgs) -> Result<(Parameters, Option<GpuReport>)> {
+    match args.device {
         Choice::Cpu => Ok((params.clone(), None)),
         Choice::Cuda(ordinal) => {
-            let (params, gpu) = on_gpu(params, ordinal)?;
+            let (params, gpu) = on_gpu(params, ordinal, args.key_halves)?;
             Ok((params, Some(gpu)))
         }
-        Choice::Auto => Ok(match on_gpu(params, 0) {
+        Choice::Auto => Ok(match on_gpu(params, 0, args.key_halves) {
             Ok((params, gpu)) => (params, Some(gpu)),
             Err(_) => (params.clone(), None),
         }),
+        #[cfg(feature = "shim")]
+        Choice::Shim => {
+            let (params, gpu) = on_shim(params, args.key_halves)?;
+            Ok((params, Some(gpu)))
+        }
     }
 }
 
 #[cfg(feature = "cuda")]
-fn on_gpu(params: &Parameters, ordinal: usize) -> Result<(Parameters, GpuReport)> {
-    use std::sync::Arc;
-    use taciturn_cuda::{CudaBackend, Gpu};
-
-    let gpu = Gpu::open(ordinal).map_err(|error| usage(format!("--device: {error}")))?;
+fn on_gpu(
+    params: &Parameters,
+    ordinal: usize,
+    halves: KeyHalves,
+) -> Result<(Parameters, GpuReport)> {
+    let gpu =
+        taciturn_cuda::Gpu::open(ordinal).map_err(|error| usage(format!("--device: {error}")))?;
     let report = report(gpu.info());
-    let backend = CudaBackend::new(Arc::new(gpu));
-    Ok((params.on_backend(Arc::new(backend))?, report))
+    Ok((on_device(params, std::sync::Arc::new(gpu), halves)?, report))
 }
 
 #[cfg(not(feature = "cuda"))]
-fn on_gpu(_: &Parameters, _: usize) -> Result<(Parameters, GpuReport)> {
+fn on_gpu(_: &Parameters, _: usize, _: KeyHalves) -> Result<(Parameters, GpuReport)> {
     Err(usage(format!("--device: {NOT_BUILT}")))
+}
+
+#[cfg(feature = "shim")]
+fn on_shim(params: &Parameters, halves: KeyHalves) -> Result<(Parameters, GpuReport)> {
+    use taciturn_cuda_shim::{Order, Shim};
+
+    let report = GpuReport {
+        name: "kernels on this processor".to_owned(),
+        capability: "none".to_owned(),
+        multiprocessors: 0,
+        memory_bytes: 0,
+    };
+    let shim = std::sync::Arc::new(Shim::new(Order::Ascending));
+    Ok((on_device(params, shim, halves)?, report))
+}
+
+#[cfg(any(feature = "cuda", feature = "shim"))]
+fn on_device(
+    params: &Parameters,
+    device: std::sync::Arc<dyn taciturn_cuda::Device>,
+    halves: KeyHalves,
+) -> Result<Parameters> {
+    use taciturn_cuda::{CudaBackend, Seeded};
+
+    let seeded = match halves {
+        KeyHalves::Copied => Seeded::Copied,
+        KeyHalves::Expanded => Seeded::Expanded,
+        KeyHalves::EachTime => Seeded::EachTime,
+    };
+    let backend = CudaBackend::new(device).with_seeded(seeded);
+    Ok(params.on_backend(std::sync::Arc::new(backend))?)
 }
 
 /// The GPUs of this machine, or why there are none.

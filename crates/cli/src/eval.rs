@@ -100,7 +100,7 @@ pub fn run(args: &EvalArgs) -> Result<()> {
         setup.fit_memory(&args.memory)?;
     }
     let server = match &setup {
-        Some(setup) => Some(device::place(&setup.params, args.device.device)?.0),
+        Some(setup) => Some(device::place(&setup.params, &args.device)?.0),
         None => None,
     };
     let mut totals = Totals::default();

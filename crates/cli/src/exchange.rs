@@ -95,11 +95,6 @@ impl Exchange {
         self.session.restart();
     }
 
-    /// Position of the next token.
-    pub fn position(&self) -> usize {
-        self.session.position()
-    }
-
     /// Encrypts a token's embedding, has the server process it, decrypts, and checks every witness before it hands out logits.
     pub fn step(&mut self, token: u32, observe: impl FnMut(&str, usize, usize)) -> Result<Stepped> {
         let position = self.session.position();

@@ -1,8 +1,8 @@
 //! `taciturn generate`: prompt in, text out, and everything in between encrypted.
 
+mod modules;
 mod report;
 mod text;
-mod times;
 
 use std::time::Instant;
 
@@ -21,9 +21,9 @@ use crate::prompt;
 use crate::reference::Reference;
 use crate::setup::{ParamsReport, Setup, parameters};
 use crate::system;
+use modules::Clock;
 use report::{CompareReport, Report, StepReport};
 use text::TextStream;
-use times::Times;
 
 /// Runs the command.
 pub fn run(args: &GenerateArgs) -> Result<()> {
@@ -39,7 +39,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     })
     .map_err(of_flag)?;
     let params = parameters(&args.params)?;
-    let (server, gpu) = device::place(&params, args.device.device)?;
+    let (server, gpu) = device::place(&params, &args.device)?;
     let loaded = Loaded::new(&args.model)?;
     let new_tokens = args.max_new_tokens.get();
     let prompt = prompt::tokens(&loaded, &args.prompt, new_tokens)?;
@@ -57,8 +57,8 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         sampler,
         clear: None,
         loaded: &loaded,
-        setup: &setup,
         text: TextStream::new(&loaded.tokenizer, args.json),
+        clock: Clock::new(),
         done: 0,
         of: prompt.len() - 2 + new_tokens,
     };
@@ -82,6 +82,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         setup_seconds,
         prompt_steps,
         steps,
+        modules: generation.clock.modules(&setup.plan),
         total_seconds: start.elapsed().as_secs_f64(),
         predicted_memory_bytes: setup.memory.peak,
         peak_rss_bytes: system::peak_rss_bytes(),
@@ -114,8 +115,9 @@ struct Generation<'a> {
     sampler: Sampler,
     clear: Option<Reference<'a>>,
     loaded: &'a Loaded,
-    setup: &'a Setup,
     text: TextStream<'a>,
+    /// Of the new tokens.
+    clock: Clock,
     done: usize,
     /// Tokens that will be processed.
     of: usize,
@@ -131,13 +133,15 @@ impl Generation<'_> {
         for &token in before {
             let start = Instant::now();
             self.with_bar("reading the prompt", |exchange, observe| {
-                exchange.absorb(token, |_, index, total| observe(index, total))
+                exchange.absorb(token, observe)
             })?;
             prompt_steps.push(start.elapsed().as_secs_f64());
             if let Some(clear) = &mut self.clear {
                 clear.step(token)?;
             }
         }
+        // Tokens of the prompt pass through fewer modules.
+        self.clock = Clock::new();
         let mut steps: Vec<StepReport> = Vec::new();
         let mut token = last;
         while steps.len() < new_tokens {
@@ -155,15 +159,8 @@ impl Generation<'_> {
     /// Processes a token and chooses the one after it.
     fn next(&mut self, token: u32) -> Result<StepReport> {
         let start = Instant::now();
-        let setup = self.setup;
-        let (stepped, times) = self.with_bar("generating", |exchange, observe| {
-            let graph = setup.model.step_graph(&setup.plan, exchange.position())?;
-            let mut times = Times::begin(graph, &setup.plan);
-            let stepped = exchange.step(token, |_, index, total| {
-                times.done(index);
-                observe(index, total);
-            })?;
-            Ok((stepped, times))
+        let stepped = self.with_bar("generating", |exchange, observe| {
+            exchange.step(token, observe)
         })?;
         let draw = self.sampler.draw();
         let chosen = self.sampler.choose(&stepped.logits, draw);
@@ -183,8 +180,6 @@ impl Generation<'_> {
             token: chosen,
             seconds,
             bootstraps: stepped.bootstraps,
-            modules: times.modules()?,
-            kinds: times.kinds()?,
             compare,
         })
     }
@@ -193,12 +188,15 @@ impl Generation<'_> {
     fn with_bar<T>(
         &mut self,
         what: &str,
-        process: impl FnOnce(&mut Exchange, &mut dyn FnMut(usize, usize)) -> Result<T>,
+        process: impl FnOnce(&mut Exchange, &mut dyn FnMut(&str, usize, usize)) -> Result<T>,
     ) -> Result<T> {
         self.done += 1;
         let message = format!("{what}, token {} of {}", self.done, self.of);
         let bar = progress::bar_below(self.text.shown(), 1, message);
-        let done = process(&mut self.exchange, &mut |index, total| {
+        self.clock.begin();
+        let clock = &mut self.clock;
+        let done = process(&mut self.exchange, &mut |node, index, total| {
+            clock.computed(node);
             bar.set_length(total as u64);
             bar.set_position(index as u64 + 1);
         });

@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod calibrate;
+mod chart;
 mod checkpoint;
 mod costs;
 mod device;

@@ -101,10 +101,11 @@ fn encoded_weights(params: &Parameters, graph: &Graph) -> u64 {
 }
 
 /// Distinct values of every diagonal of a bootstrap's transforms to slots, over the raised modulus: at most three stages, whose
-/// matrices have twice as many diagonals as their radix. Those to coefficients are on few limbs. A machine keeps tables for every
-/// size and bound.
+/// matrices have twice as many diagonals as their radix. Those to coefficients are on few limbs. Where nearly all slots are distinct,
+/// diagonals are integer coefficients, as many to slots as to coefficients. A machine keeps tables for every size and bound.
 fn bootstrap_tables(params: &Parameters, graph: &Graph, plan: &Plan) -> u64 {
-    let limbs = params.ring().moduli().len() as u64;
+    let ring = params.ring();
+    let limbs = ring.moduli().len() as u64;
     let shapes: BTreeSet<(usize, u64)> = graph
         .nodes()
         .iter()
@@ -119,8 +120,12 @@ fn bootstrap_tables(params: &Parameters, graph: &Graph, plan: &Plan) -> u64 {
             let log_slots = slots.ilog2();
             let stages = log_slots.div_ceil(4).clamp(1, 3);
             let diagonals = u64::from(stages) * (2 << log_slots.div_ceil(stages));
-            // Buffers are rounded up to powers of two.
-            diagonals * (2 * slots as u64 * 8 * limbs).next_power_of_two()
+            let distinct = 2 * slots as u64 * 8;
+            match ring.n() / (2 * slots) < ring.min_stride() {
+                true => 2 * diagonals * distinct,
+                // Buffers are rounded up to powers of two.
+                false => diagonals * (distinct * limbs).next_power_of_two(),
+            }
         })
         .sum()
 }

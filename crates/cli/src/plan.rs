@@ -1,12 +1,16 @@
 //! `taciturn plan`: what a step will cost, before any of it is paid.
 
+mod contexts;
 pub mod file;
+mod levels;
 mod report;
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
+use self::contexts::{ContextReport, contexts};
 use self::report::Report;
 use crate::args::PlanArgs;
 use crate::checkpoint::Loaded;
@@ -49,11 +53,43 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     } else {
         None
     };
-    let report = Report::new(&setup, &params, context, args.placement, compared);
+    if let Some(path) = &args.levels {
+        let graph = setup.model.graph(context - 1)?;
+        let layers = loaded.checkpoint.config.layers;
+        write("--levels", path, &levels::svg(&graph, &setup.plan, layers)?)?;
+    }
+    let drawn = [&args.memory_svg, &args.time_svg];
+    let contexts = if args.contexts || drawn.iter().any(|path| path.is_some()) {
+        Some(contexts(&loaded, &setup, args.placement)?)
+    } else {
+        None
+    };
+    if let Some(contexts) = &contexts {
+        let title = format!("{}, {}", loaded.name(), params.name());
+        if let Some(path) = &args.memory_svg {
+            let title = format!("memory of {title}");
+            let picture = ContextReport::memory_svg(contexts, &title);
+            write("--memory-svg", path, &picture)?;
+        }
+        if let Some(path) = &args.time_svg {
+            let title = format!("time of a token of {title}");
+            write(
+                "--time-svg",
+                path,
+                &ContextReport::time_svg(contexts, &title),
+            )?;
+        }
+    }
+    let report = Report::new(&setup, &params, context, args.placement, compared, contexts);
     if args.json {
         system::print_json(&report)?;
     } else {
         system::print_text(&report.text())?;
     }
     fits
+}
+
+fn write(flag: &str, path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text)
+        .with_context(|| format!("{flag}: {} cannot be written", path.display()))
 }

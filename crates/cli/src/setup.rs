@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
+use taciturn_approx::Calibration;
 use taciturn_ckks::{Encoder, KeyRequest, Parameters, named};
 use taciturn_graph::{Level, Plan, key_request};
-use taciturn_models::StepModel;
+use taciturn_models::{StepModel, assumed_for};
 
 use crate::args::{MemoryArgs, ParamsArgs};
 use crate::checkpoint::Loaded;
@@ -98,9 +99,32 @@ impl Setup {
         context: usize,
         strategy: Strategy,
     ) -> Result<Self> {
-        let model = step_model(loaded, params, context)?;
+        let model = step_model(loaded, &loaded.calibration, params, context)?;
+        Setup::fastest(model, params, costs, strategy)
+    }
+
+    /// The same for any context that the model has positions for, to see what it would take: never to compute with.
+    pub fn assumed(
+        loaded: &Loaded,
+        params: &Parameters,
+        costs: Costs,
+        context: usize,
+        strategy: Strategy,
+    ) -> Result<Self> {
+        let config = &loaded.checkpoint.config;
+        let calibration = assumed_for(&loaded.calibration, config, context);
+        let model = step_model(loaded, &calibration, params, context)?;
+        Setup::fastest(model, params, costs, strategy)
+    }
+
+    fn fastest(
+        model: StepModel,
+        params: &Parameters,
+        costs: Costs,
+        strategy: Strategy,
+    ) -> Result<Self> {
         let plan = (model.plan(&costs.table, strategy.placement().as_ref())?)
-            .made_for(params.name(), context);
+            .made_for(params.name(), model.context());
         Setup::of(model, params, costs, plan)
     }
 
@@ -129,7 +153,8 @@ impl Setup {
             loaded.longest_context(),
             plan.context
         );
-        let model = step_model(loaded, params, plan.context).with_context(name)?;
+        let model =
+            step_model(loaded, &loaded.calibration, params, plan.context).with_context(name)?;
         let max = Level(params.max_level().0 as u32);
         plan.check(&model.graph(plan.context - 1)?, max)
             .with_context(name)?;
@@ -172,10 +197,15 @@ impl Setup {
     }
 }
 
-fn step_model(loaded: &Loaded, params: &Parameters, context: usize) -> Result<StepModel> {
+fn step_model(
+    loaded: &Loaded,
+    calibration: &Calibration,
+    params: &Parameters,
+    context: usize,
+) -> Result<StepModel> {
     Ok(StepModel::new(
         &loaded.checkpoint,
-        &loaded.calibration,
+        calibration,
         params.slots(),
         context,
     )?)

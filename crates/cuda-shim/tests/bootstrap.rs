@@ -2,13 +2,20 @@
 
 use std::sync::Arc;
 
-use taciturn_circuits::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
+use taciturn_circuits::{
+    BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, Values, slots_to_coeffs_levels,
+};
 use taciturn_ckks::{Ciphertext, Complex64, Encoder, Evaluator, KeyRequest, Level, named};
 use taciturn_cuda::CudaBackend;
 use taciturn_cuda_shim::{Order, Shim};
 use taciturn_secret::Keyholder;
 
-const SHAPES: [(u32, bool); 2] = [(4, false), (10, true)];
+const SHAPES: [(u32, Values); 4] = [
+    (0, Values::Real),
+    (4, Values::Real),
+    (5, Values::Pair),
+    (10, Values::Complex),
+];
 const TARGET: Level = Level(5);
 
 #[test]
@@ -17,11 +24,11 @@ fn bootstraps_agree_word_by_word() {
     let shim = Arc::new(Shim::new(Order::Descending));
     let device = Arc::new(CudaBackend::new(shim.clone()));
     let params = client.params().on_backend(device.clone()).unwrap();
-    for (log_slots, complex) in SHAPES {
+    for (log_slots, kind) in SHAPES {
         let shape = BootstrapShape {
             log_slots,
             bound: 1.0,
-            complex,
+            values: kind,
             message_ratio_bits: MESSAGE_RATIO_BITS,
         };
         let values: Vec<Complex64> = (0..1 << log_slots)
@@ -33,22 +40,16 @@ fn bootstraps_agree_word_by_word() {
             .expand(client.params());
         let host = Bootstrapper::new(client.encoder(), shape).unwrap();
         let mut request = KeyRequest::default();
-        host.request_keys(TARGET, &mut request);
+        host.request_keys(TARGET, &mut request).unwrap();
         let on_host = client.evaluator(&request).unwrap();
-        let expected = host
-            .bootstrap(client.encoder(), &on_host, &input, TARGET)
-            .unwrap();
+        let expected = refresh(&host, client.encoder(), &on_host, &input);
 
         let (encoder, on_device) = (
             Encoder::new(&params),
             Evaluator::new(&params, on_host.keys().clone()),
         );
         let bootstrapper = Bootstrapper::new(&encoder, shape).unwrap();
-        let run = || {
-            bootstrapper
-                .bootstrap(&encoder, &on_device, &input, TARGET)
-                .unwrap()
-        };
+        let run = || refresh(&bootstrapper, &encoder, &on_device, &input);
         same(&run(), &expected);
 
         // Keys and tables are there now.
@@ -57,7 +58,52 @@ fn bootstraps_agree_word_by_word() {
         println!("{shape:?}: {} launches", shim.launches() - launches);
         assert_eq!(device.transfers(), before, "{shape:?}: hidden copies");
         same(&again, &expected);
+
+        assert_eq!(on_device.refused_recordings(), [""; 0]);
+
+        // That run was recorded: others are replayed, in an order of kernels of the shim's choice.
+        let (before, launches) = (device.transfers(), shim.launches());
+        let replayed = run();
+        let replays = shim.launches() - launches;
+        println!("{shape:?}: {replays} launches replayed");
+        assert_eq!(device.transfers(), before, "{shape:?}: hidden copies");
+        same(&replayed, &expected);
+        let kernels = on_device.kernel_times(0);
+        let kept: usize = kernels.iter().flatten().map(|kernel| kernel.launches).sum();
+        assert_eq!(kernels.len(), 1, "{shape:?}: one circuit is kept");
+        // Inputs and results are copied.
+        assert_eq!(kept + 4, replays as usize);
+
+        // Other values, other words.
+        let values: Vec<Complex64> = values.iter().map(|value| 0.5 - value).collect();
+        let other = client
+            .encrypt(&values, Level(slots_to_coeffs_levels(log_slots)))
+            .unwrap()
+            .expand(client.params());
+        same(
+            &bootstrapper
+                .bootstrap(&encoder, &on_device, &other, TARGET)
+                .unwrap(),
+            &host
+                .bootstrap(client.encoder(), &on_host, &other, TARGET)
+                .unwrap(),
+        );
     }
+}
+
+/// Of a pair, whose values are the same here, the second.
+fn refresh(
+    bootstrapper: &Bootstrapper,
+    encoder: &Encoder,
+    ev: &Evaluator,
+    input: &Ciphertext,
+) -> Ciphertext {
+    if bootstrapper.shape().values == Values::Pair {
+        let pair = bootstrapper.bootstrap_pair(encoder, ev, [input; 2], TARGET);
+        let [_, second] = pair.unwrap();
+        return second;
+    }
+    bootstrapper.bootstrap(encoder, ev, input, TARGET).unwrap()
 }
 
 fn same(have: &Ciphertext, want: &Ciphertext) {

@@ -101,13 +101,21 @@ POINTWISE(reduce_narrow)
 #undef POINTWISE
 #undef OPERAND
 
-// blockIdx = (words, limb, job).
+// blockIdx = (words, limb, job). Limbs that the source lacks become zero.
 KERNEL(copy, CopyParams, POINTWISE_THREADS) {
     const CopyJob& job = p.jobs[blockIdx.z];
     if (blockIdx.y >= (uint32_t)__popcll((long long)job.limbs)) return;
     const uint32_t log_n = (uint32_t)p.log_n;
     const Place at = place(job.limbs, log_n);
-    if (at.inside) limb(job.target, at.prime, log_n)[at.k] = limb(job.source, at.prime, log_n)[at.k];
+    if (!at.inside) return;
+    const bool there = job.source.basis >> at.prime & 1;
+    limb(job.target, at.prime, log_n)[at.k] = there ? limb(job.source, at.prime, log_n)[at.k] : 0;
+}
+
+// Plain words, wherever they are from. A thread takes every gridDim·blockDim-th.
+KERNEL(copy_words, CopyWordsParams, POINTWISE_THREADS) {
+    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t k = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; k < p.count; k += step) p.target[k] = p.source[k];
 }
 
 // A factor or term for each half of each limb; a's limbs number the values.

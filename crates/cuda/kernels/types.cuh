@@ -22,6 +22,8 @@ struct Operand {
 
 #define MAX_BATCH 16
 #define MAX_DIGITS 16
+// Chunks of a limb that is expanded from a seed: 2^17 words, of whose draws at most a quarter is not kept, at 2^11 a chunk.
+#define MAX_CHUNKS 96
 
 // Transforms of the limbs in a mask, from source to target (which may be the same).
 struct NttJob {
@@ -70,7 +72,7 @@ struct ConversionParams {
     ConversionJob jobs[MAX_BATCH];
 };
 
-// Limbs to copy, of several polynomials.
+// Limbs to copy, of several polynomials; those that the source lacks become zero.
 struct CopyJob {
     Operand target;
     Operand source;
@@ -80,6 +82,33 @@ struct CopyJob {
 struct CopyParams {
     uint64_t log_n;
     CopyJob jobs[MAX_BATCH];
+};
+
+struct CopyWordsParams {
+    uint64_t* target;
+    const uint64_t* source;
+    uint64_t count;
+};
+
+// Chains of operations that do not depend on each other, to measure what the device does at most.
+struct PeakParams {
+    uint64_t* out;          // a word per thread
+    uint64_t rounds;
+};
+
+// A uniform polynomial to expand from its seed.
+struct ExpansionJob {
+    Operand target;
+    uint64_t limbs;         // to write
+    uint32_t* counts;       // draws that each chunk keeps: MAX_CHUNKS of each limb of `counted`
+    uint64_t counted;
+    uint32_t seed[8];
+};
+
+struct ExpansionParams {
+    const Prime* primes;
+    uint64_t log_n;
+    ExpansionJob jobs[MAX_BATCH];
 };
 
 struct PointwiseParams {

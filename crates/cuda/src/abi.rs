@@ -2,6 +2,8 @@
 
 /// See `MAX_BATCH` there.
 pub(crate) const MAX_BATCH: usize = 16;
+/// See `MAX_CHUNKS` there.
+pub(crate) const MAX_CHUNKS: usize = 96;
 /// See `MAX_DIGITS` there.
 pub(crate) const MAX_DIGITS: usize = taciturn_ring::MAX_DIGITS;
 
@@ -89,7 +91,7 @@ plain! {
         jobs: [ConversionJob; MAX_BATCH],
     }
 
-    /// Limbs to copy.
+    /// Limbs to copy; those that the source lacks become zero.
     struct CopyJob {
         target: Operand,
         source: Operand,
@@ -99,6 +101,32 @@ plain! {
     struct CopyParams {
         log_n: u64,
         jobs: [CopyJob; MAX_BATCH],
+    }
+
+    struct CopyWordsParams {
+        target: u64,
+        source: u64,
+        count: u64,
+    }
+
+    struct PeakParams {
+        out: u64,
+        rounds: u64,
+    }
+
+    /// A uniform polynomial to expand from its seed.
+    struct ExpansionJob {
+        target: Operand,
+        limbs: u64,
+        counts: u64,
+        counted: u64,
+        seed: [u32; 8],
+    }
+
+    struct ExpansionParams {
+        primes: u64,
+        log_n: u64,
+        jobs: [ExpansionJob; MAX_BATCH],
     }
 
     struct PointwiseParams {
@@ -166,6 +194,16 @@ impl NttJob {
         limbs: 0,
         factors: 0,
         minuend: Operand::NONE,
+    };
+}
+
+impl ExpansionJob {
+    pub(crate) const NONE: Self = Self {
+        target: Operand::NONE,
+        limbs: 0,
+        counts: 0,
+        counted: 0,
+        seed: [0; 8],
     };
 }
 

@@ -1,28 +1,43 @@
 //! The launch plans: which kernels an operation is, over which limbs.
 
+mod expansion;
 mod hoisting;
 mod pointwise;
 mod products;
 mod rns;
 mod transform;
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use taciturn_ring::{
-    Automorphism, Backend, BaseConversion, DeviceMemory, Form, Hoisted, IntegerPoly, Poly, Step,
-    Tables, Terms,
+    Automorphism, Backend, BaseConversion, DeviceMemory, Form, Hoisted, IntegerPoly, Poly, Queue,
+    Step, Tables, Terms,
 };
 
 use products::KeyProducts;
 
 use crate::abi::{CopyJob, NttJob, Operand};
-use crate::memory::{Memory, Pool, done};
+use crate::memory::Memory;
+use crate::params::Params;
+use crate::pool::{Pool, done};
 use crate::{Device, Kernel, Launch, Transfers};
+
+/// Where the device takes words from that a seed stands for: half of every key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Seeded {
+    /// From the host, like others; they stay on the device.
+    #[default]
+    Copied,
+    /// Expanded on the device at their first use, where they stay.
+    Expanded,
+    /// Expanded by each key product that uses them: half of the keys' memory.
+    EachTime,
+}
 
 /// The ring's operations on a device.
 pub struct CudaBackend {
     pool: Arc<Pool>,
+    seeded: Seeded,
 }
 
 impl CudaBackend {
@@ -30,7 +45,18 @@ impl CudaBackend {
     pub fn new(device: Arc<dyn Device>) -> Self {
         Self {
             pool: Arc::new(Pool::new(device)),
+            seeded: Seeded::default(),
         }
+    }
+
+    /// The same with another way to get at words that have a seed. Results do not depend on it.
+    #[must_use]
+    pub fn with_seeded(self, seeded: Seeded) -> Self {
+        Self { seeded, ..self }
+    }
+
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.pool
     }
 
     /// What went between host and device so far.
@@ -44,7 +70,7 @@ impl CudaBackend {
     }
 
     /// A polynomial to be read.
-    fn operand(&self, a: &Poly) -> Operand {
+    pub(crate) fn operand(&self, a: &Poly) -> Operand {
         let memory: &Memory = a.device(|words| self.pool.upload(words));
         self.check(memory);
         Operand {
@@ -75,14 +101,9 @@ impl CudaBackend {
     ///
     /// # Safety
     /// The parameters are the kernel's, and their addresses those of memory in use that is large enough.
-    unsafe fn launch<P>(&self, launch: Launch, params: &P) {
-        assert_eq!(size_of::<P>(), launch.kernel.params_size());
-        if launch.grid.contains(&0) {
-            return;
-        }
-        let params: *const c_void = std::ptr::from_ref(params).cast();
-        // SAFETY: the caller's contract; the size is asserted.
-        done(unsafe { self.pool.device().launch(&launch, params) });
+    unsafe fn launch<P: Params>(&self, launch: Launch, params: &P) {
+        // SAFETY: the caller's contract.
+        unsafe { self.pool.launch(launch, params) };
     }
 }
 
@@ -108,17 +129,25 @@ impl Backend for CudaBackend {
     }
 
     fn clear(&self, out: &mut Poly) {
-        let bytes = out.bytes();
-        let operand = self.operand_mut(out);
-        // SAFETY: the polynomial's own memory.
-        done(unsafe { self.pool.device().zero(operand.words, bytes) });
+        let log_n = out.n().trailing_zeros();
+        let target = self.operand_mut(out);
+        let limbs = target.basis;
+        let source = Operand::NONE;
+        self.copies(
+            log_n,
+            &[CopyJob {
+                target,
+                source,
+                limbs,
+            }],
+        );
     }
 
     fn copy_limbs(&self, tables: &Tables, out: &mut Poly, a: &Poly) {
         let (source, target) = (self.operand(a), self.operand_mut(out));
         let limbs = target.basis;
         self.copies(
-            tables,
+            tables.log_n(),
             &[CopyJob {
                 target,
                 source,
@@ -312,6 +341,10 @@ impl Backend for CudaBackend {
 
     fn synchronize(&self) {
         done(self.pool.device().synchronize());
+    }
+
+    fn queue(&self) -> Option<&dyn Queue> {
+        Some(self)
     }
 }
 

@@ -1,16 +1,25 @@
 //! A GPU through the CUDA driver, which is loaded when it is first asked for.
 
-use std::ffi::{CString, c_void};
-use std::sync::OnceLock;
+mod event;
+mod graph;
+mod queue;
+mod staging;
+
+use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use cudarc::driver::result::{self, DriverError, stream::StreamKind};
-use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, cudaError_enum as Code};
 
-use crate::{Device, DeviceError, Kernel, Launch};
+use crate::{DeviceError, Kernel};
+use staging::Staging;
 
 /// Machine code for sm_80 and sm_90, and PTX.
 static IMAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.fatbin"));
+
+/// The CUDA release that the kernels are compiled for, as drivers count.
+const DRIVER_VERSION: i32 = 13_000;
 
 /// What one GPU of this machine offers.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,27 +76,74 @@ fn initialize() -> Result<(), DeviceError> {
                 .into(),
         });
     }
+    // Asked before anything else: an older driver lacks functions that are called later.
+    let mut version = 0;
+    // SAFETY: it writes a number.
+    driver(
+        "CUDA driver",
+        unsafe { sys::cuDriverGetVersion(&mut version) }.result(),
+    )?;
+    if version < DRIVER_VERSION {
+        return Err(DeviceError::OldDriver {
+            operation: "CUDA driver",
+            reason: format!(
+                "expected one for CUDA {}.{} or newer, got one for {}.{}",
+                DRIVER_VERSION / 1000,
+                DRIVER_VERSION % 1000 / 10,
+                version / 1000,
+                version % 1000 / 10
+            ),
+        });
+    }
     driver("CUDA driver", result::init())
 }
 
 fn driver<T>(operation: &'static str, result: Result<T, DriverError>) -> Result<T, DeviceError> {
-    result.map_err(|error| DeviceError::Driver {
-        operation,
-        reason: match error.error_string() {
+    result.map_err(|error| {
+        let reason = match error.error_string() {
             Ok(text) => text.to_string_lossy().into_owned(),
             Err(_) => format!("error {:?}", error.0),
-        },
+        };
+        explained(operation, error.0, reason)
     })
 }
 
-/// One GPU, a stream on it, and the kernels.
+/// What a user can do about an error, where that is known.
+fn explained(operation: &'static str, code: Code, reason: String) -> DeviceError {
+    match code {
+        Code::CUDA_ERROR_OUT_OF_MEMORY => DeviceError::OutOfMemory { asked: 0, held: 0 },
+        Code::CUDA_ERROR_NO_BINARY_FOR_GPU
+        | Code::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+        | Code::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => DeviceError::OldDriver { operation, reason },
+        // The context is lost with these: nothing on the device can be read any more.
+        Code::CUDA_ERROR_ILLEGAL_ADDRESS
+        | Code::CUDA_ERROR_LAUNCH_FAILED
+        | Code::CUDA_ERROR_LAUNCH_TIMEOUT
+        | Code::CUDA_ERROR_HARDWARE_STACK_ERROR
+        | Code::CUDA_ERROR_ILLEGAL_INSTRUCTION
+        | Code::CUDA_ERROR_MISALIGNED_ADDRESS
+        | Code::CUDA_ERROR_INVALID_PC
+        | Code::CUDA_ERROR_ECC_UNCORRECTABLE
+        | Code::CUDA_ERROR_NVLINK_UNCORRECTABLE
+        | Code::CUDA_ERROR_CONTEXT_IS_DESTROYED
+        | Code::CUDA_ERROR_DEVICE_UNAVAILABLE
+        | Code::CUDA_ERROR_UNKNOWN => DeviceError::Lost { operation, reason },
+        _ => DeviceError::Driver { operation, reason },
+    }
+}
+
+/// One GPU, two streams on it, and the kernels.
 pub struct Gpu {
     info: GpuInfo,
     /// Streams order work within themselves only, so each has polynomials of its own.
     space: u64,
     device: sys::CUdevice,
     context: sys::CUcontext,
+    /// Kernels and what is read.
     stream: sys::CUstream,
+    /// What comes from the host.
+    copies: sys::CUstream,
+    staging: Mutex<Option<Staging>>,
     module: sys::CUmodule,
     functions: Vec<sys::CUfunction>,
 }
@@ -122,6 +178,7 @@ impl Gpu {
             let context = driver("context", result::primary_ctx::retain(device))?;
             driver("context", result::ctx::set_current(context))?;
             let stream = driver("stream", result::stream::create(StreamKind::NonBlocking))?;
+            let copies = driver("stream", result::stream::create(StreamKind::NonBlocking))?;
             let module = driver("kernels", result::module::load_data(IMAGE.as_ptr().cast()))?;
             let mut functions = Vec::with_capacity(Kernel::ALL.len());
             for kernel in Kernel::ALL {
@@ -137,6 +194,8 @@ impl Gpu {
                 device,
                 context,
                 stream,
+                copies,
+                staging: Mutex::default(),
                 module,
                 functions,
             })
@@ -162,92 +221,15 @@ impl Drop for Gpu {
         }
         // SAFETY: each handle is ours and released once. Errors leave nothing to do.
         unsafe {
+            let _ = result::stream::synchronize(self.copies);
             let _ = result::stream::synchronize(self.stream);
+            if let Ok(staging) = self.staging.get_mut() {
+                staging.take();
+            }
             let _ = result::module::unload(self.module);
+            let _ = result::stream::destroy(self.copies);
             let _ = result::stream::destroy(self.stream);
             let _ = result::primary_ctx::release(self.device);
         }
-    }
-}
-
-// SAFETY: the driver's addresses are valid from allocation to release, and one stream keeps the order of the calls.
-unsafe impl Device for Gpu {
-    fn name(&self) -> &'static str {
-        "cuda"
-    }
-
-    fn space(&self) -> u64 {
-        self.space
-    }
-
-    unsafe fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
-        self.enter()?;
-        // SAFETY: not zero, by the caller's contract.
-        driver("allocation", unsafe { result::malloc_sync(bytes) })
-    }
-
-    unsafe fn free(&self, address: u64, _bytes: usize) {
-        if self.enter().is_ok() {
-            // SAFETY: the caller's contract. It waits for the work queued before; an error leaves nothing to do.
-            let _ = unsafe { result::free_sync(address) };
-        }
-    }
-
-    unsafe fn write(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
-        self.enter()?;
-        // SAFETY: the caller's contract. From pageable memory the driver returns when it has staged the bytes.
-        driver("upload", unsafe {
-            result::memcpy_htod_async(to, from, self.stream)
-        })
-    }
-
-    unsafe fn read(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
-        self.enter()?;
-        // SAFETY: the caller's contract; the bytes are there after the wait.
-        driver("download", unsafe {
-            result::memcpy_dtoh_async(to, from, self.stream)
-        })?;
-        self.synchronize()
-    }
-
-    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
-        self.enter()?;
-        // SAFETY: the caller's contract.
-        driver("copy", unsafe {
-            result::memcpy_dtod_async(to, from, bytes, self.stream)
-        })
-    }
-
-    unsafe fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError> {
-        self.enter()?;
-        // SAFETY: the caller's contract.
-        driver("memset", unsafe {
-            result::memset_d8_async(address, 0, bytes, self.stream)
-        })
-    }
-
-    unsafe fn launch(&self, launch: &Launch, params: *const c_void) -> Result<(), DeviceError> {
-        self.enter()?;
-        let [x, y, z] = launch.grid;
-        // SAFETY: the caller's contract: the kernel's own struct, copied before the call returns.
-        let launched = unsafe {
-            result::launch_kernel(
-                self.functions[launch.kernel as usize],
-                (x, y, z),
-                (launch.threads, 1, 1),
-                launch.shared_bytes,
-                self.stream,
-                &mut [params.cast_mut()],
-            )
-        };
-        driver(launch.kernel.name(), launched)
-    }
-
-    fn synchronize(&self) -> Result<(), DeviceError> {
-        self.enter()?;
-        // SAFETY: the stream is ours.
-        driver("kernels", unsafe {
-            result::stream::synchronize(self.stream)
-        })
     }
 }

@@ -56,8 +56,10 @@ kernels! {
     MulAdd = "mul_add" (abi::PointwiseParams),
     /// (a - b)·factor.
     SubScale = "sub_scale" (abi::PointwiseParams),
-    /// a.
+    /// a, or zero.
     Copy = "copy" (abi::CopyParams),
+    /// Plain words.
+    CopyWords = "copy_words" (abi::CopyWordsParams),
     /// a(X^g), evaluation form.
     Automorphism = "automorphism" (abi::PointwiseParams),
     /// out + a(X^g), evaluation form.
@@ -78,6 +80,14 @@ kernels! {
     AddScaled = "add_scaled" (abi::ScalarParams),
     /// Sums of digits times keys.
     KeyProduct = "key_product" (abi::KeyProductParams),
+    /// How many draws from a seed are kept.
+    ExpansionCounts = "expansion_counts" (abi::ExpansionParams),
+    /// Uniform words from a seed.
+    Expansion = "expansion" (abi::ExpansionParams),
+    /// FP64 multiply-adds.
+    PeakFp64 = "peak_fp64" (abi::PeakParams),
+    /// Integer multiply-adds.
+    PeakInteger = "peak_integer" (abi::PeakParams),
     /// Sums of weights times terms.
     WeightedSum = "weighted_sum" (abi::WeightedSumParams),
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use taciturn_ring::{BaseConversion, Modulus, Tables, exponent};
 
 use crate::abi::{ConversionSource, Prime, SplitFactor};
-use crate::memory::{Memory, Pool};
+use crate::memory::Memory;
+use crate::pool::Pool;
 
 /// The primes of a ring and their roots of unity.
 pub(crate) struct DeviceTables {

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// The largest size of a bootstrap that a table may name: the slots of the largest ring.
 const MAX_LOG_SLOTS: u32 = 17;
 
+/// How many times a [`LevelCost`] holds.
+pub const LEVEL_COSTS: usize = 13;
+
 /// Milliseconds of single operations at one level (of their inputs).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LevelCost {
@@ -15,27 +18,85 @@ pub struct LevelCost {
     pub hoisted_rotate_ms: f64,
     /// Product of two values, relinearized and rescaled.
     pub product_rescale_ms: f64,
+    /// Product of two values added to a sum that is relinearized and rescaled as a whole.
+    pub tensor_ms: f64,
     /// Product with an encoded plaintext, not rescaled.
     pub plain_product_ms: f64,
+    /// A multiple of a value by an integer, added to another value.
+    pub multiple_ms: f64,
     /// A rescale alone.
     pub rescale_ms: f64,
     /// Sum of two values.
     pub add_ms: f64,
     /// Transform of one plaintext, kept as integers, to the limbs at hand; 0 where plaintexts are kept transformed.
     pub encode_ms: f64,
+    /// What every linear transform takes, however many rotations it has: its operand's decomposition, the last division and the rescale.
+    pub transform_ms: f64,
+    /// Every baby step of a linear transform: a rotation of the decomposed operand, not divided (double hoisting).
+    pub baby_ms: f64,
+    /// Every giant step of a linear transform: a division, a decomposition and a key product of its own.
+    pub giant_ms: f64,
+    /// Every diagonal of a linear transform: its plaintext's transform to the raised limbs and the product with a baby step.
+    pub diagonal_ms: f64,
 }
 
 impl LevelCost {
-    fn times(&self) -> [f64; 7] {
+    /// All times, in the order of the fields.
+    pub fn times(&self) -> [f64; LEVEL_COSTS] {
         [
             self.rotate_ms,
             self.hoisted_rotate_ms,
             self.product_rescale_ms,
+            self.tensor_ms,
             self.plain_product_ms,
+            self.multiple_ms,
             self.rescale_ms,
             self.add_ms,
             self.encode_ms,
+            self.transform_ms,
+            self.baby_ms,
+            self.giant_ms,
+            self.diagonal_ms,
         ]
+    }
+
+    /// From all times, in the order of the fields.
+    pub fn from_times(times: [f64; LEVEL_COSTS]) -> Self {
+        let [
+            rotate_ms,
+            hoisted_rotate_ms,
+            product_rescale_ms,
+            tensor_ms,
+            plain_product_ms,
+            multiple_ms,
+            rescale_ms,
+            add_ms,
+            encode_ms,
+            transform_ms,
+            baby_ms,
+            giant_ms,
+            diagonal_ms,
+        ] = times;
+        LevelCost {
+            rotate_ms,
+            hoisted_rotate_ms,
+            product_rescale_ms,
+            tensor_ms,
+            plain_product_ms,
+            multiple_ms,
+            rescale_ms,
+            add_ms,
+            encode_ms,
+            transform_ms,
+            baby_ms,
+            giant_ms,
+            diagonal_ms,
+        }
+    }
+
+    /// Relinearization and rescale of a sum of products.
+    pub fn relinearize_rescale_ms(&self) -> f64 {
+        (self.product_rescale_ms - self.tensor_ms).max(self.rescale_ms)
     }
 }
 
@@ -61,6 +122,9 @@ pub struct CostTable {
     pub levels: Vec<LevelCost>,
     /// By size, ascending.
     pub bootstraps: Vec<BootstrapCost>,
+    /// From the slots of a plaintext to its integers, per plaintext where many are made at once: what a weight takes that is not kept
+    /// encoded, before its transform.
+    pub embed_ms: f64,
 }
 
 impl CostTable {
@@ -75,10 +139,16 @@ impl CostTable {
                 rotate_ms: key_switch,
                 hoisted_rotate_ms: 0.6 * key_switch,
                 product_rescale_ms: 1.2 * key_switch,
+                tensor_ms: 0.25 * scale * limbs,
                 plain_product_ms: 0.1 * scale * limbs,
+                multiple_ms: 0.1 * scale * limbs,
                 rescale_ms: 0.4 * scale * limbs,
                 add_ms: 0.05 * scale * limbs,
                 encode_ms: 0.2 * scale * limbs,
+                transform_ms: key_switch,
+                baby_ms: 0.4 * key_switch,
+                giant_ms: 0.9 * key_switch,
+                diagonal_ms: scale * (1.0 + 0.35 * limbs),
             }
         };
         let bootstrap = |log_slots: u32| {
@@ -107,6 +177,7 @@ impl CostTable {
         CostTable {
             levels: (0..=max_level.0).map(level).collect(),
             bootstraps: (0..=slots.trailing_zeros()).map(bootstrap).collect(),
+            embed_ms: 1.5 * scale,
         }
     }
 
@@ -141,7 +212,7 @@ impl CostTable {
                 &format!("at most 2^{MAX_LOG_SLOTS}"),
             );
         }
-        let times = self.levels.iter().flat_map(LevelCost::times);
+        let times = (self.levels.iter().flat_map(LevelCost::times)).chain([self.embed_ms]);
         let targets = self.bootstraps.iter().flat_map(|cost| {
             let pairs = cost.pair_ms.iter().flatten();
             cost.target_ms.iter().chain(pairs)
@@ -191,10 +262,11 @@ mod tests {
         let table = CostTable::reference(1 << 10, Level(4));
         table.check().unwrap();
         type Spoil = fn(&mut CostTable);
-        let spoils: [Spoil; 7] = [
+        let spoils: [Spoil; 8] = [
             |t| t.levels.clear(),
             |t| t.levels[2].add_ms = f64::NAN,
             |t| t.levels[0].encode_ms = -1.0,
+            |t| t.embed_ms = f64::NAN,
             |t| t.bootstraps[3].target_ms[1] = f64::INFINITY,
             |t| t.bootstraps[3].target_ms.truncate(2),
             |t| t.bootstraps.swap(0, 1),

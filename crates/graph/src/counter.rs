@@ -1,5 +1,8 @@
 //! The counting machine: operations, predicted time, the keys that they need.
 
+mod paterson_stockmeyer;
+
+use self::paterson_stockmeyer::PatersonStockmeyer;
 use crate::machine::polynomial_depth;
 use crate::simulate::SimulationError;
 use crate::{CostTable, Diagonals, Level, Machine, Plain, is_unit_interval};
@@ -187,8 +190,7 @@ impl Machine for Counter<'_> {
         Ok(level)
     }
 
-    /// The sum is relinearized and rescaled once. A tensor product has twice the limb products of a product with a plaintext, and its
-    /// sums have three polynomials instead of two.
+    /// The sum is relinearized and rescaled once.
     fn dot(&mut self, pairs: &[(&Level, &Level)]) -> Result<Level, SimulationError> {
         let (first, further) = pairs
             .split_first()
@@ -198,11 +200,9 @@ impl Machine for Counter<'_> {
             let from = Self::same("sum of products", **a, **b)?;
             Self::same("sum of products", *first.0, from)?;
         }
-        let cost = self.table.level(*first.0);
         self.counts.products += further.len();
         self.counts.additions += further.len();
-        self.milliseconds +=
-            further.len() as f64 * (2.0 * cost.plain_product_ms + 1.5 * cost.add_ms);
+        self.milliseconds += further.len() as f64 * self.table.level(*first.0).tensor_ms;
         Ok(level)
     }
 
@@ -241,26 +241,37 @@ impl Machine for Counter<'_> {
         let level = Self::take("linear transform", *a, 1)?;
         if let Some(turn) = diagonals.turn() {
             self.count_rotations(&[turn], *a);
-            self.count_additions(1, *a);
+            self.count_additions(2, *a);
             self.conjugation = self.conjugation.max(Some(level));
             self.counts.rotations += 1;
             self.milliseconds += self.table.level(level).rotate_ms;
             self.count_additions(1, level);
         }
-        self.count_rotations(&diagonals.baby_rotations(), *a);
-        for steps in diagonals.giant_rotations() {
-            self.count_rotations(&[steps], *a);
-        }
         let count = diagonals.count();
         self.counts.weights += count;
-        self.count_encodings(count, *a);
-        self.count_plain_products(count, 1, *a);
-        self.count_additions(count - 1, *a);
+        if count == 1 {
+            self.count_encodings(1, *a);
+            self.count_plain_products(1, 1, *a);
+            return Ok(level);
+        }
+        let (babies, giants) = (diagonals.baby_rotations(), diagonals.giant_rotations());
+        for &steps in babies.iter().chain(&giants) {
+            self.note_rotation(steps, *a);
+        }
+        // The first baby step pays for the decomposition.
+        self.counts.rotations += 1 + giants.len();
+        self.counts.hoisted_rotations += babies.len() - 1;
+        self.counts.plain_products += count;
+        self.counts.rescales += 1;
+        self.counts.additions += count - 1;
+        let cost = self.table.level(*a);
+        self.milliseconds += cost.transform_ms
+            + babies.len() as f64 * cost.baby_ms
+            + giants.len() as f64 * cost.giant_ms
+            + count as f64 * cost.diagonal_ms;
         Ok(level)
     }
 
-    /// Counted as by Paterson and Stockmeyer: powers up to `2^m` with `m` half the depth, then the giant powers and one
-    /// product for each joint of the tree of quotients.
     fn polynomial(&mut self, a: &Level, polynomial: &Chebyshev) -> Result<Level, SimulationError> {
         let result = Self::take("polynomial", *a, polynomial_depth(polynomial))?;
         let depth = polynomial.depth();
@@ -269,18 +280,7 @@ impl Machine for Counter<'_> {
             self.count_plain_products(1, 1, *a);
             self.count_additions(1, top);
         }
-        let baby = depth.div_ceil(2);
-        for k in 1..=baby {
-            // T_i for 2^(k-1) < i <= 2^k are at depth k.
-            self.count_products(1 << (k - 1), Level(top.0 - k + 1));
-        }
-        for k in baby + 1..depth {
-            self.count_products(1, Level(top.0 - k + 1));
-        }
-        self.count_plain_products(polynomial.degree(), 1, Level(top.0 - baby.min(top.0)));
-        for joint in 0..depth - baby.min(depth) {
-            self.count_products(1 << joint, result.before(1 + joint));
-        }
+        PatersonStockmeyer::new(self, top, depth).count(polynomial.degree());
         Ok(result)
     }
 

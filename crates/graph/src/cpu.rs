@@ -4,59 +4,25 @@ mod recent;
 mod transforms;
 mod weights;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use taciturn_approx::Chebyshev;
-use taciturn_circuits::{
-    BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, evaluate_chebyshev, slots_to_coeffs_levels,
-};
+use taciturn_circuits::{Bootstrapper, Values, evaluate_chebyshev, slots_to_coeffs_levels};
 use taciturn_ckks::{
-    Ciphertext, CkksError, Complex64, Encoder, Evaluator, GadgetName, IntegerPlaintext, KeyId,
-    KeyRequest, Parameters, Plaintext, Scale,
+    Ciphertext, CkksError, Complex64, Encoder, Evaluator, IntegerPlaintext, Parameters, Plaintext,
+    Scale,
 };
 
 use self::recent::Recent;
 pub use self::transforms::ENCODED_AT_ONCE;
 use self::transforms::Transforms;
+use crate::keys::{bootstrap_shape, pair_fits};
 use crate::machine::{is_unit_interval, polynomial_depth};
 use crate::{Diagonals, Graph, Level, Machine, Plain, PlainId, Plan, RunError, weight_diagonals};
 
 fn engine_level(level: Level) -> taciturn_ckks::Level {
     taciturn_ckks::Level(level.index())
-}
-
-/// Every key that a step under this plan needs.
-pub fn key_request(encoder: &Encoder, plan: &Plan) -> Result<KeyRequest, CkksError> {
-    let params = encoder.parameters();
-    let mut request = KeyRequest::default();
-    let mut add = |galois, level: Level| {
-        let gadget = GadgetName::Model;
-        request.add(
-            KeyId { gadget, galois },
-            params.level_basis(engine_level(level)),
-        );
-    };
-    for (&steps, &level) in &plan.rotations {
-        add(Evaluator::galois_of_rotation(params, steps), level);
-    }
-    if let Some(level) = plan.relinearization {
-        add(1, level);
-    }
-    if let Some(level) = plan.conjugation {
-        add(Evaluator::galois_of_conjugation(params), level);
-    }
-    for (slots, target) in plan.bootstrap_sizes() {
-        // Keys depend on the size and the target only.
-        let shape = BootstrapShape {
-            log_slots: slots.ilog2(),
-            bound: 1.0,
-            complex: false,
-            message_ratio_bits: MESSAGE_RATIO_BITS,
-        };
-        Bootstrapper::new(encoder, shape)?.request_keys(engine_level(target), &mut request);
-    }
-    Ok(request)
 }
 
 /// Levels that a bootstrap of this many slots takes from its input.
@@ -75,7 +41,7 @@ pub struct CpuMachine {
     transforms: Transforms,
     weights: HashMap<(PlainId, usize), IntegerPlaintext>,
     masks: Recent,
-    bootstrappers: HashMap<(u32, u64), Arc<Bootstrapper>>,
+    bootstrappers: HashMap<(u32, u64, Values), Arc<Bootstrapper>>,
     bootstraps: usize,
 }
 
@@ -158,12 +124,21 @@ impl CpuMachine {
         plan: &Plan,
         mut progress: impl FnMut(usize, usize),
     ) -> Result<(), RunError<CkksError>> {
-        let mut refreshes = BTreeSet::new();
+        let mut refreshes = HashSet::new();
         for node in graph.nodes() {
-            if let (Some(bootstrap), Some(bound)) = (&plan.node(&node.name)?.bootstrap, node.bound)
-            {
-                refreshes.insert((bootstrap.slots, bound.to_bits()));
-            }
+            let (Some(bootstrap), Some(bound)) = (&plan.node(&node.name)?.bootstrap, node.bound)
+            else {
+                continue;
+            };
+            let partner = (bootstrap.partner.as_ref()).and_then(|partner| graph.find(partner));
+            let other = partner.and_then(|partner| graph.node(partner).bound);
+            let (values, bound) = match other {
+                Some(other) if pair_fits(&self.params, bootstrap.slots, bootstrap.target) => {
+                    (Values::Pair, bound.max(other))
+                }
+                _ => (Values::Real, bound),
+            };
+            refreshes.insert((bootstrap.slots, bound.to_bits(), values));
         }
         let mut products = Vec::new();
         let mut seen = HashSet::new();
@@ -185,9 +160,9 @@ impl CpuMachine {
             node: "encoding of weights".into(),
             source,
         };
-        for (slots, bound) in refreshes {
+        for (slots, bound, values) in refreshes {
             step();
-            self.bootstrapper(slots, f64::from_bits(bound))
+            self.bootstrapper(slots, f64::from_bits(bound), values)
                 .map_err(failed)?;
         }
         for (diagonals, level) in products {
@@ -203,19 +178,17 @@ impl CpuMachine {
         &mut self,
         distinct_slots: usize,
         bound: f64,
+        values: Values,
     ) -> Result<Arc<Bootstrapper>, CkksError> {
         let log_slots = distinct_slots.ilog2();
-        let key = (log_slots, bound.to_bits());
+        let key = (log_slots, bound.to_bits(), values);
         if let Some(known) = self.bootstrappers.get(&key) {
             return Ok(known.clone());
         }
-        let shape = BootstrapShape {
-            log_slots,
-            bound,
-            complex: false,
-            message_ratio_bits: MESSAGE_RATIO_BITS,
-        };
-        let made = Arc::new(Bootstrapper::new(&self.encoder, shape)?);
+        let made = Arc::new(Bootstrapper::new(
+            &self.encoder,
+            bootstrap_shape(log_slots, bound, values),
+        )?);
         self.bootstrappers.insert(key, made.clone());
         Ok(made)
     }
@@ -393,7 +366,7 @@ impl Machine for CpuMachine {
         bound: f64,
         target: Level,
     ) -> Result<Self::Value, CkksError> {
-        let bootstrapper = self.bootstrapper(distinct_slots, bound)?;
+        let bootstrapper = self.bootstrapper(distinct_slots, bound, Values::Real)?;
         self.bootstraps += 1;
         let target = engine_level(target);
         Ok(Arc::new(bootstrapper.bootstrap(
@@ -402,5 +375,27 @@ impl Machine for CpuMachine {
             a,
             target,
         )?))
+    }
+
+    fn bootstrap_pair(
+        &mut self,
+        pair: [&Self::Value; 2],
+        distinct_slots: usize,
+        bound: f64,
+        target: Level,
+    ) -> Result<[Self::Value; 2], CkksError> {
+        if !pair_fits(&self.params, distinct_slots, target) {
+            let [first, second] = pair.map(|a| self.bootstrap(a, distinct_slots, bound, target));
+            return Ok([first?, second?]);
+        }
+        let bootstrapper = self.bootstrapper(distinct_slots, bound, Values::Pair)?;
+        self.bootstraps += 1;
+        let refreshed = bootstrapper.bootstrap_pair(
+            &self.encoder,
+            &self.evaluator,
+            pair.map(|a| &**a),
+            engine_level(target),
+        )?;
+        Ok(refreshed.map(Arc::new))
     }
 }

@@ -31,16 +31,21 @@ pub struct Node {
 }
 
 impl Node {
-    /// The module that the node belongs to: at most the first two parts of its name, as "layer0.attention".
+    /// The module that the node belongs to.
     pub fn module(&self) -> &str {
-        let mut dots = self.name.match_indices('.').map(|(at, _)| at);
-        let end = match (dots.next(), dots.next()) {
-            (Some(_), Some(second)) => second,
-            (Some(first), None) => first,
-            _ => self.name.len(),
-        };
-        &self.name[..end]
+        module_of(&self.name)
     }
+}
+
+/// The module that a node of this name belongs to: at most the first two parts, as "layer0.attention".
+pub fn module_of(name: &str) -> &str {
+    let mut dots = name.match_indices('.').map(|(at, _)| at);
+    let end = match (dots.next(), dots.next()) {
+        (Some(_), Some(second)) => second,
+        (Some(first), None) => first,
+        _ => name.len(),
+    };
+    &name[..end]
 }
 
 /// A model's step (or a part of it) as semantic operations.

@@ -3,6 +3,7 @@
 //!
 //! Builds on `taciturn-approx`. Does no encryption.
 
+mod assumed;
 mod bounds;
 mod calibrate;
 mod checkpoint;
@@ -25,6 +26,7 @@ mod tensors;
 mod tokenizer;
 mod weights;
 
+pub use assumed::assumed_for;
 pub use bounds::measure_bounds;
 pub use calibrate::{
     CALIBRATION_FILE, CalibrationOptions, beta_name, calibrate, key_shift_name, load_calibration,
@@ -40,6 +42,6 @@ pub use observe::denominator_name;
 pub use prepared::{LayerPrefix, Prepared, PreparedBlock};
 pub use rope::Rope;
 pub use site::{Observer, Site};
-pub use step::{StepModel, Witness};
+pub use step::{StepModel, Witness, plan_over};
 pub use tokenizer::TextTokenizer;
 pub use weights::{BlockWeights, LinearWeights, NormWeights, Weights};

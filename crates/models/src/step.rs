@@ -218,19 +218,36 @@ impl StepModel {
             .pruned(|output| output.contains(".cache.")))
     }
 
+    /// The graphs that a plan has to serve, that of the last position first: together they have the keys of all positions.
+    ///
+    /// A product ends at its lane by rotations to either side, by the bits of the lane: powers of two have each bit set once, and the first
+    /// of them leave the others clear.
+    pub fn planned_graphs(&self) -> Result<Vec<Graph>, ModelError> {
+        let powers =
+            std::iter::successors(Some(1), |p| Some(2 * p)).take_while(|&p| p < self.context);
+        std::iter::once(self.context - 1)
+            .chain(powers)
+            .map(|position| self.graph(position))
+            .collect()
+    }
+
     /// The plan that serves every position, made for the last one.
     pub fn plan(
         &self,
         costs: &CostTable,
         placement: &(impl Placement + ?Sized),
     ) -> Result<Plan, ModelError> {
-        let plan = taciturn_graph::plan(&self.graph(self.context - 1)?, costs, placement)?;
-        // A product ends at its lane by rotations to either side, by the bits of the lane: powers of two have each bit set once, and
-        // the first of them leave the others clear.
-        let positions =
-            std::iter::successors(Some(1), |p| Some(2 * p)).take_while(|&p| p < self.context);
-        positions.into_iter().try_fold(plan, |plan, position| {
-            Ok(plan.cover(&self.graph(position)?)?)
-        })
+        plan_over(&self.planned_graphs()?, costs, placement)
     }
+}
+
+/// The plan of the first graph, with the keys of all: those of [`StepModel::planned_graphs`].
+pub fn plan_over(
+    graphs: &[Graph],
+    costs: &CostTable,
+    placement: &(impl Placement + ?Sized),
+) -> Result<Plan, ModelError> {
+    let plan = taciturn_graph::plan(&graphs[0], costs, placement)?;
+    let covered = (graphs[1..].iter()).try_fold(plan, |plan, graph| plan.cover(graph))?;
+    Ok(covered)
 }

@@ -3,7 +3,7 @@
 //! `cargo run --release -p taciturn-ring --example ring_bench [portable] [THREADS]`
 
 use std::time::Instant;
-use taciturn_ring::{BackendKind, Basis, Form, Poly, Ring, primes_near};
+use taciturn_ring::{BackendKind, Basis, Form, IntegerPoly, Poly, Ring, primes_near};
 
 const LOG_N: u32 = 16;
 const LIMBS_Q: usize = 28;
@@ -49,6 +49,23 @@ fn time<T>(mut call: impl FnMut() -> T) -> f64 {
     times[runs / 4]
 }
 
+/// The times in milliseconds of a forward and of an inverse transform, as [`time`] takes them.
+fn transforms(ring: &Ring, limbs: Basis, runs: usize) -> (f64, f64) {
+    let mut a = ring.uniform(&[2; 32], limbs);
+    let (mut forward, mut inverse) = (Vec::new(), Vec::new());
+    for _ in 0..runs {
+        let start = Instant::now();
+        ring.intt(&mut a);
+        let middle = Instant::now();
+        ring.ntt(&mut a);
+        inverse.push((middle - start).as_secs_f64() * 1e3);
+        forward.push(middle.elapsed().as_secs_f64() * 1e3);
+    }
+    forward.sort_by(f64::total_cmp);
+    inverse.sort_by(f64::total_cmp);
+    (forward[runs / 4], inverse[runs / 4])
+}
+
 fn report(ring: &Ring, threads: usize) {
     let q = Basis::range(0..LIMBS_Q);
     let p = Basis::range(LIMBS_Q..LIMBS_Q + LIMBS_P);
@@ -57,28 +74,20 @@ fn report(ring: &Ring, threads: usize) {
     let mut fields: Vec<(&str, f64)> = Vec::new();
     let mut measure = |name, time: f64| fields.push((name, time));
 
-    let mut limb = random(1, Basis::single(0));
-    let round_trip = time(|| {
-        ring.intt(&mut limb);
-        ring.ntt(&mut limb);
-    });
-    // Alternating keeps words canonical; the two directions are told apart below, over many limbs.
-    measure("ntt_intt_one_limb_ms", round_trip);
-    let mut a = random(2, all);
-    let limbs = all.len() as f64;
-    let (mut forward, mut inverse) = (Vec::new(), Vec::new());
-    for _ in 0..15 {
-        let start = Instant::now();
-        ring.intt(&mut a);
-        let middle = Instant::now();
-        ring.ntt(&mut a);
-        inverse.push((middle - start).as_secs_f64() * 1e3 / limbs);
-        forward.push(middle.elapsed().as_secs_f64() * 1e3 / limbs);
-    }
-    forward.sort_by(f64::total_cmp);
-    inverse.sort_by(f64::total_cmp);
-    measure("ntt_ms", forward[3]);
-    measure("intt_ms", inverse[3]);
+    // One limb of 50 and one of 40 bits, which stay in the cache.
+    let (forward, inverse) = transforms(ring, Basis::single(0), 400);
+    measure("ntt_50_bits_ms", forward);
+    measure("intt_50_bits_ms", inverse);
+    let (forward, inverse) = transforms(ring, Basis::single(12), 400);
+    measure("ntt_40_bits_ms", forward);
+    measure("intt_40_bits_ms", inverse);
+    let (forward, inverse) = transforms(ring, all, 15);
+    measure("ntt_ms", forward / all.len() as f64);
+    measure("intt_ms", inverse / all.len() as f64);
+    let small = IntegerPoly::from(vec![-77; ring.n()]);
+    let five = Basis::range(12..17);
+    let of_integers = || ring.transform_integers(&small, five);
+    measure("transform_integers_5_limbs_ms", time(of_integers));
 
     let x = random(3, q);
     let mut acc = random(4, q);

@@ -1,7 +1,7 @@
 //! What a backend must do.
 
 use crate::{
-    Automorphism, BaseConversion, DeviceMemory, IntegerPoly, Poly, Tables,
+    Automorphism, BaseConversion, DeviceMemory, IntegerPoly, Poly, Queue, Tables,
     hoisting::{Hoisted, Step, Terms},
 };
 use rayon::prelude::*;
@@ -207,4 +207,9 @@ pub trait Backend: Send + Sync {
 
     /// Waits for everything that earlier calls began.
     fn synchronize(&self) {}
+
+    /// The queue of a device; none where calls return when they are done.
+    fn queue(&self) -> Option<&dyn Queue> {
+        None
+    }
 }

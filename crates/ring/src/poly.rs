@@ -1,6 +1,6 @@
 //! RNS polynomials.
 
-use crate::{Basis, DeviceMemory, words::Words};
+use crate::{Basis, DeviceMemory, Seed, words::Words};
 use std::fmt;
 
 /// How a polynomial's words are to be read.
@@ -96,6 +96,21 @@ impl Poly {
     /// For backends: the words in device memory, brought there by `upload` if they are not there yet. Contract: one type of memory.
     pub fn device<M: DeviceMemory>(&self, upload: impl FnOnce(&[u64]) -> M) -> &M {
         self.data.device(upload)
+    }
+
+    /// For backends: as [`device`](Self::device), with words made in another way than from the host's.
+    pub fn device_or<M: DeviceMemory>(&self, make: impl FnOnce() -> M) -> &M {
+        self.data.device_or(make)
+    }
+
+    /// Whether a device has the words.
+    pub fn has_device_copy(&self) -> bool {
+        self.data.has_device()
+    }
+
+    /// The seed that the words stand for, as long as nobody has written them.
+    pub fn seed(&self) -> Option<&Seed> {
+        self.data.seed()
     }
 
     /// For backends: as [`device`](Self::device), to write there.

@@ -5,8 +5,8 @@ mod input;
 mod rns;
 
 use crate::{
-    Automorphism, Backend, BackendKind, BaseConversion, Basis, Form, Modulus, Poly, RingError,
-    Tables, cpu::CpuBackend, kernels::portable::Portable, words::Words,
+    Automorphism, Backend, BackendKind, BaseConversion, Basis, Form, Modulus, Poly, Queue,
+    RingError, Tables, cpu::CpuBackend, kernels::portable::Portable, words::Words,
 };
 use std::collections::HashMap;
 use std::fmt;
@@ -89,6 +89,11 @@ impl Ring {
     /// Waits until results are there: a backend may return before it has computed. For measurements; reading words waits by itself.
     pub fn synchronize(&self) {
         self.backend.synchronize();
+    }
+
+    /// The queue of a backend that has one.
+    pub fn queue(&self) -> Option<&dyn Queue> {
+        self.backend.queue()
     }
 
     /// The backend at work.

@@ -3,10 +3,10 @@
 //! Whoever computes on a device leaves the words there; reading them on the host brings them over once. When both copies
 //! exist they are equal: whoever may write takes one of them and drops the other.
 
-use crate::buffer::Buffer;
+use crate::{Seed, buffer::Buffer};
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Words in the memory of a device, owned by a polynomial.
 pub trait DeviceMemory: Any + Send + Sync {
@@ -25,6 +25,8 @@ pub(crate) struct Words {
     len: usize,
     host: OnceLock<Buffer>,
     device: OnceLock<Box<dyn DeviceMemory>>,
+    /// Of words that are as they were expanded from it.
+    seed: Option<Arc<Seed>>,
 }
 
 impl Words {
@@ -38,6 +40,7 @@ impl Words {
             len,
             host: OnceLock::from(buffer),
             device: OnceLock::new(),
+            seed: None,
         }
     }
 
@@ -47,6 +50,7 @@ impl Words {
             len,
             host: OnceLock::new(),
             device: OnceLock::from(memory),
+            seed: None,
         }
     }
 
@@ -60,9 +64,20 @@ impl Words {
         self.host.get().is_none()
     }
 
+    /// Says that the words are what a seed stands for.
+    pub(crate) fn set_seed(&mut self, seed: [u8; 32]) {
+        self.seed = Some(Arc::new(Seed::new(seed)));
+    }
+
+    /// The seed that the words stand for, while nobody has written them.
+    pub(crate) fn seed(&self) -> Option<&Seed> {
+        self.seed.as_deref()
+    }
+
     /// Forgets all words after the first `len`.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
+        self.seed = None;
         if let Some(buffer) = self.host.get_mut() {
             buffer.truncate(len);
         }
@@ -70,8 +85,18 @@ impl Words {
 
     /// The device's copy, made by `upload` where there is none.
     pub(crate) fn device<M: DeviceMemory>(&self, upload: impl FnOnce(&[u64]) -> M) -> &M {
-        let memory: &dyn Any = &**self.device.get_or_init(|| Box::new(upload(self.host())));
+        self.device_or(|| upload(self.host()))
+    }
+
+    /// The device's copy, made by `make` where there is none.
+    pub(crate) fn device_or<M: DeviceMemory>(&self, make: impl FnOnce() -> M) -> &M {
+        let memory: &dyn Any = &**self.device.get_or_init(|| Box::new(make()));
         memory.downcast_ref().expect(OTHER_BACKEND)
+    }
+
+    /// Whether a device has a copy.
+    pub(crate) fn has_device(&self) -> bool {
+        self.device.get().is_some()
     }
 
     /// The device's copy, to be written: the host's is dropped.
@@ -81,12 +106,14 @@ impl Words {
     ) -> &mut M {
         self.device::<M>(upload);
         self.host.take();
+        self.seed = None;
         let memory: &mut dyn Any = &mut **self.device.get_mut().expect("made above");
         memory.downcast_mut().expect(OTHER_BACKEND)
     }
 
     /// Overwrites every copy with zeros.
     pub(crate) fn wipe(&mut self) {
+        self.seed = None;
         if let Some(memory) = self.device.get_mut() {
             memory.wipe();
         }
@@ -124,6 +151,7 @@ impl DerefMut for Words {
     fn deref_mut(&mut self) -> &mut [u64] {
         self.host();
         self.device.take();
+        self.seed = None;
         self.host.get_mut().expect("made above")
     }
 }
@@ -131,10 +159,12 @@ impl DerefMut for Words {
 /// Stays where the words are.
 impl Clone for Words {
     fn clone(&self) -> Self {
-        match self.device.get() {
+        let mut copy = match self.device.get() {
             Some(memory) => Self::on_device(memory.duplicate(self.len), self.len),
             None => Self::on_host(self.host().clone(), self.len),
-        }
+        };
+        copy.seed.clone_from(&self.seed);
+        copy
     }
 }
 
@@ -181,5 +211,24 @@ mod tests {
         assert_eq!((words.clone().len(), &words[..]), (4, &[0, 0, 0, 7][..]));
         words.wipe();
         assert_eq!((words.device(upload).0[3], words[3]), (0, 0));
+    }
+
+    #[test]
+    fn a_seed_stays_until_words_are_written() {
+        let writes: [fn(&mut Words); 4] = [
+            |words| words[0] = 1,
+            |words| words.device_mut(upload).0[0] = 1,
+            |words| words.truncate(4),
+            Words::wipe,
+        ];
+        for write in writes {
+            let mut words = Words::stale(8);
+            words.set_seed([3; 32]);
+            words.device(upload);
+            assert_eq!(words.seed().map(Seed::bytes), Some(&[3; 32]));
+            assert!(words.clone().seed().is_some());
+            write(&mut words);
+            assert!(words.seed().is_none() && words.clone().seed().is_none());
+        }
     }
 }

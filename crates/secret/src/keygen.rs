@@ -73,7 +73,11 @@ impl<'a> KeyGenerator<'a> {
         // The secret that is switched from, and the one that the key is encrypted under.
         let (mut from, under) = match id.gadget {
             GadgetName::Encapsulate => (self.secret.poly().clone(), sparse.expect("made above")),
-            GadgetName::Decapsulate => (sparse.expect("made above").poly().clone(), self.secret),
+            // Of the sparse secret's automorphism: a rotation and the change of secret in one.
+            GadgetName::Decapsulate => {
+                let sparse = sparse.expect("made above").poly();
+                (ring.automorphism(sparse, id.galois), self.secret)
+            }
             _ if id.galois == 1 => (
                 ring.mul_new(self.secret.poly(), self.secret.poly()),
                 self.secret,

@@ -1,7 +1,9 @@
 //! Bootstrapping at the real, 128-bit parameters: all slots, and 1,024 of them.
 
 use crate::fixture::{client, encrypt, precision, uniform};
-use taciturn_circuits::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
+use taciturn_circuits::{
+    BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, Values, slots_to_coeffs_levels,
+};
 use taciturn_ckks::{Complex64, KeyRequest, Level};
 
 /// Bits of the worst and the mean error that are asked for: on uniform values, and (worst only) on a constant and on one-hot vectors.
@@ -17,12 +19,14 @@ fn refreshes_all_slots_and_sparse_ones_at_128_bits() {
         let shape = BootstrapShape {
             log_slots,
             bound: 1.0,
-            complex: false,
+            values: Values::Real,
             message_ratio_bits: MESSAGE_RATIO_BITS,
         };
         let bootstrapper = Bootstrapper::new(client.encoder(), shape).unwrap();
         let mut request = KeyRequest::default();
-        bootstrapper.request_keys(Level(target), &mut request);
+        bootstrapper
+            .request_keys(Level(target), &mut request)
+            .unwrap();
         let ev = client.evaluator(&request).unwrap();
         let d = 1usize << log_slots;
         let real = |values: Vec<f64>| {

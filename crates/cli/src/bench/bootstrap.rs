@@ -4,10 +4,13 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
-use taciturn_circuits::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
+use taciturn_circuits::{
+    BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, Values, slots_to_coeffs_levels,
+};
 use taciturn_ckks::{Complex64, Encoder, Evaluator, KeyRequest, Level, Parameters};
 use taciturn_secret::Keyholder;
 
+use super::device_kernels::{self, KernelRow, Limits, REPEATS};
 use super::timing;
 use crate::args::BootstrapArgs;
 use crate::device::{self, GpuReport};
@@ -47,6 +50,19 @@ struct Report {
     bootstrap_ms_min: f64,
     /// Slowest run.
     bootstrap_ms_max: f64,
+    /// Kernel by kernel, without a recording; where a device computes.
+    plain_ms: Option<f64>,
+    /// Kernels of one bootstrap.
+    launches: Option<usize>,
+    /// Why the bootstrap was not recorded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_recorded: Vec<&'static str>,
+    /// Of the device.
+    limits: Option<Limits>,
+    /// Each kernel of one bootstrap.
+    kernels: Vec<KernelRow>,
+    /// Refreshes to other levels.
+    levels: Vec<LevelReport>,
     /// Level of the result, those that the next bootstrap's SlotsToCoeffs takes included.
     output_level: usize,
     /// Levels that SlotsToCoeffs takes.
@@ -71,10 +87,23 @@ struct Report {
     peak_rss_bytes: u64,
 }
 
+/// Bootstraps to one level.
+#[derive(Serialize)]
+struct LevelReport {
+    /// Of the result.
+    level: usize,
+    /// Median time.
+    bootstrap_ms: f64,
+    /// Fastest run.
+    bootstrap_ms_min: f64,
+    /// Slowest run.
+    bootstrap_ms_max: f64,
+}
+
 /// Runs the command.
 pub fn run(args: &BootstrapArgs) -> Result<()> {
     let host = parameters(&args.params)?;
-    let (params, gpu) = device::place(&host, args.device.device)?;
+    let (params, gpu) = device::place(&host, &args.device)?;
     let log_slots = args.slots.unwrap_or(params.log_slots());
     let expected = |flag: &str, most: usize, got: usize| {
         usage(format!(
@@ -89,8 +118,12 @@ pub fn run(args: &BootstrapArgs) -> Result<()> {
             log_slots as usize,
         ));
     }
-    if args.level > params.max_level().0 {
-        return Err(expected("--level", params.max_level().0, args.level));
+    for (flag, level) in std::iter::once(("--level", args.level))
+        .chain(args.levels.iter().map(|&level| ("--levels", level)))
+    {
+        if level > params.max_level().0 {
+            return Err(expected(flag, params.max_level().0, level));
+        }
     }
     let report = measure(
         &host,
@@ -99,6 +132,7 @@ pub fn run(args: &BootstrapArgs) -> Result<()> {
         log_slots,
         args.complex,
         Level(args.level),
+        &args.levels,
         args.runs.get(),
     )?;
     if args.json {
@@ -121,7 +155,8 @@ pub fn run(args: &BootstrapArgs) -> Result<()> {
     ))
 }
 
-/// Measures bootstraps of 2^log_slots slots to a level.
+/// Measures bootstraps of 2^log_slots slots to a level, and to some others.
+#[expect(clippy::too_many_arguments, reason = "what the flags say, checked")]
 fn measure(
     host: &Parameters,
     params: &Parameters,
@@ -129,6 +164,7 @@ fn measure(
     log_slots: u32,
     complex: bool,
     target: Level,
+    others: &[usize],
     runs: usize,
 ) -> Result<Report> {
     let mut client = Keyholder::new(host)?;
@@ -136,12 +172,18 @@ fn measure(
     let shape = BootstrapShape {
         log_slots,
         bound: 1.0,
-        complex,
+        values: if complex {
+            Values::Complex
+        } else {
+            Values::Real
+        },
         message_ratio_bits: MESSAGE_RATIO_BITS,
     };
     let bootstrapper = Bootstrapper::new(&encoder, shape)?;
     let mut request = KeyRequest::default();
-    bootstrapper.request_keys(target, &mut request);
+    for level in others.iter().copied().chain([target.0]) {
+        bootstrapper.request_keys(Level(level), &mut request)?;
+    }
     let start = Instant::now();
     let on_host = client.evaluator(&request)?;
     let ev = Evaluator::new(params, on_host.keys().clone());
@@ -163,11 +205,10 @@ fn measure(
         let mut out = None;
         let refresh = || {
             out = Some(bootstrapper.bootstrap(&encoder, &ev, &ct, target)?);
-            params.ring().synchronize();
             Ok::<_, anyhow::Error>(())
         };
         if times.is_empty() {
-            times = timing::sorted_ms(runs, refresh)?;
+            times = timing::sorted_queued_ms(params.ring(), runs, 1, refresh)?;
         } else {
             let mut refresh = refresh;
             refresh()?;
@@ -197,7 +238,50 @@ fn measure(
             bits_mean: -mean.log2(),
         });
     }
+    // Before other levels are recorded.
+    let profile = params.ring().queue().map(|queue| {
+        let limits = device_kernels::limits(&queue.limits());
+        let times = ev.kernel_times(REPEATS).into_iter().next();
+        (limits, times.unwrap_or_default())
+    });
+    let input = client
+        .encrypt(&vec![Complex64::ZERO; d], Level(input_level))?
+        .expand(params);
+    let timed = |ev: &Evaluator, level: usize| {
+        timing::sorted_queued_ms(params.ring(), runs, 1, || {
+            let out = bootstrapper.bootstrap(&encoder, ev, &input, Level(level));
+            out.map(drop)
+        })
+    };
+    let plain_ms = match &profile {
+        Some(_) => {
+            let plain = ev.clone().without_recordings();
+            Some(timing::median(&timed(&plain, target.0)?))
+        }
+        None => None,
+    };
+    let level_report = |&level: &usize| -> Result<LevelReport> {
+        let times = timed(&ev, level)?;
+        Ok(LevelReport {
+            level,
+            bootstrap_ms: timing::median(&times),
+            bootstrap_ms_min: timing::shortest(&times),
+            bootstrap_ms_max: times[times.len() - 1],
+        })
+    };
+    let levels = others.iter().map(level_report).collect::<Result<_>>()?;
     Ok(Report {
+        plain_ms,
+        launches: profile
+            .as_ref()
+            .map(|(_, times)| times.iter().map(|time| time.launches).sum()),
+        not_recorded: ev.refused_recordings(),
+        kernels: profile
+            .as_ref()
+            .map(|(limits, times)| device_kernels::rows(times, limits))
+            .unwrap_or_default(),
+        limits: profile.map(|(limits, _)| limits),
+        levels,
         params: params.name().into(),
         backend: params.ring().backend_name(),
         gpu,

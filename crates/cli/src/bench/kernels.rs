@@ -1,14 +1,15 @@
 //! `taciturn bench kernels`: the ring's operations by themselves, against the bandwidth of the memory that they run in.
 
+use std::convert::Infallible;
 use std::fmt::Write;
-use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use serde::Serialize;
 use taciturn_ckks::{GadgetName, Parameters};
 use taciturn_ring::{Basis, Form, Poly, Ring};
 
-use super::timing::median;
+use super::device_kernels::{self, KernelRow, Limits, REPEATS};
+use super::timing::{median, sorted_queued_ms};
 use crate::args::KernelsArgs;
 use crate::device::{self, GpuReport};
 use crate::setup::parameters;
@@ -29,6 +30,10 @@ struct Report {
     /// Words that copying a polynomial reads and writes, per second.
     copy_gb_per_s: f64,
     operations: Vec<Operation>,
+    /// Of the device, where there is one.
+    limits: Option<Limits>,
+    /// Each kernel of all operations, where a device has kernels.
+    kernels: Vec<KernelRow>,
 }
 
 /// One operation. All were compared with the processor's words before they were timed.
@@ -60,12 +65,18 @@ impl<'a> Operands<'a> {
         let ring = params.ring();
         let all = ring.full_basis();
         let uniform = |number: u8| ring.uniform(&[number; 32], all);
-        let mut coefficients = uniform(1);
+        // Sums, which lie where the ring computes: what is copied there is not what is measured.
+        let sum = |number: u8| {
+            let mut sum = uniform(number);
+            ring.add_assign(&mut sum, &uniform(number + 1));
+            sum
+        };
+        let mut coefficients = sum(2);
         coefficients.set_form(Form::Coefficient);
         let count = params.gadget(GadgetName::Bootstrap).digits.len() as u8;
         Self {
             ring,
-            evaluation: uniform(0),
+            evaluation: sum(0),
             coefficients,
             digits: (0..count).map(|j| uniform(10 + j)).collect(),
             key: (0..count)
@@ -145,7 +156,7 @@ const NAMES: [&str; 9] = [
 /// Runs the command.
 pub fn run(args: &KernelsArgs) -> Result<()> {
     let host = parameters(&args.params)?;
-    let (params, gpu) = device::place(&host, args.device.device)?;
+    let (params, gpu) = device::place(&host, &args.device)?;
     let (operands, reference) = (Operands::new(&params), Operands::new(&host));
     let mut operations: Vec<Operation> = Vec::new();
     for name in NAMES {
@@ -154,7 +165,7 @@ pub fn run(args: &KernelsArgs) -> Result<()> {
             "{name}: the words of {} differ from the processor's",
             params.ring().backend_name()
         );
-        let ms = time(params.ring(), gpu.is_some(), || drop(operands.run(name)));
+        let ms = time(params.ring(), || drop(operands.run(name)));
         let bytes = operands.traffic(name) * operands.evaluation.bytes();
         let gb_per_s = bytes as f64 / ms / 1e6;
         let copy = operations.first().map_or(gb_per_s, |copy| copy.gb_per_s);
@@ -167,6 +178,7 @@ pub fn run(args: &KernelsArgs) -> Result<()> {
             share_of_copy: gb_per_s / copy,
         });
     }
+    let (limits, kernels) = profile(&operands)?;
     let report = Report {
         params: params.name().to_owned(),
         backend: params.ring().backend_name(),
@@ -174,6 +186,8 @@ pub fn run(args: &KernelsArgs) -> Result<()> {
         threads: system::threads(),
         copy_gb_per_s: operations[0].gb_per_s,
         operations,
+        limits,
+        kernels,
     };
     if args.json {
         return system::print_json(&report);
@@ -182,20 +196,31 @@ pub fn run(args: &KernelsArgs) -> Result<()> {
 }
 
 /// Median milliseconds of one call.
-fn time(ring: &Ring, queue: bool, f: impl Fn()) -> f64 {
-    let calls = if queue { QUEUED } else { 1 };
-    f();
-    let mut times: Vec<f64> = (0..RUNS)
-        .map(|_| {
-            ring.synchronize();
-            let start = Instant::now();
-            (0..calls).for_each(|_| f());
-            ring.synchronize();
-            start.elapsed().as_secs_f64() * 1e3 / f64::from(calls)
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    median(&times)
+fn time(ring: &Ring, f: impl Fn()) -> f64 {
+    let times = sorted_queued_ms(ring, RUNS, QUEUED, || {
+        f();
+        Ok::<(), Infallible>(())
+    });
+    match times {
+        Ok(times) => median(&times),
+        Err(never) => match never {},
+    }
+}
+
+/// The kernels of all operations, one after the other.
+fn profile(operands: &Operands<'_>) -> Result<(Option<Limits>, Vec<KernelRow>)> {
+    let Some(queue) = operands.ring.queue() else {
+        return Ok((None, Vec::new()));
+    };
+    let recorded = queue.record(&[], &mut |_| {
+        Some(NAMES.iter().flat_map(|name| operands.run(name)).collect())
+    });
+    let recording = recorded
+        .recording
+        .map_err(|reason| anyhow!("kernels: the operations were not recorded: {reason}"))?;
+    let limits = device_kernels::limits(&queue.limits());
+    let rows = device_kernels::rows(&recording.profile(REPEATS), &limits);
+    Ok((Some(limits), rows))
 }
 
 fn text(report: &Report) -> String {
@@ -218,6 +243,9 @@ fn text(report: &Report) -> String {
             op.gb_per_s,
             op.share_of_copy * 100.0
         );
+    }
+    if let Some(limits) = &report.limits {
+        device_kernels::text(&mut out, limits, &report.kernels);
     }
     out
 }

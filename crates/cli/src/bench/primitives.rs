@@ -1,5 +1,7 @@
 //! `taciturn bench primitives`: transforms, products and rotations by level.
 
+mod transforms;
+
 use std::fmt::Write;
 
 use anyhow::{Context, Result, ensure};
@@ -12,7 +14,8 @@ use taciturn_graph::LevelCost;
 use taciturn_ring::Basis;
 use taciturn_secret::Keyholder;
 
-use super::timing::{median, sorted_ms};
+use self::transforms::{TransformCost, transform_cost};
+use super::timing::{median, sorted_ms, sorted_queued_ms};
 use crate::args::PrimitivesArgs;
 use crate::device::{self, GpuReport};
 use crate::setup::parameters;
@@ -20,9 +23,13 @@ use crate::system;
 
 /// Hoisted rotations of one value.
 const STEPS: [i64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+/// Giant steps of the transforms that are timed are multiples of this.
+const GIANT: i64 = 8;
 const LEVELS: [usize; 5] = [1, 4, 7, 10, 13];
 const TRANSFORM_RUNS: usize = 401;
 const RUNS: usize = 11;
+/// Calls of one measurement on a device, which works on while the next is prepared.
+const QUEUED: u32 = 10;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -62,6 +69,9 @@ struct LevelReport {
     hoisted_rotate_ms: f64,
     product_rescale_ms: f64,
     plain_product_ms: f64,
+    /// Of two ciphertexts.
+    add_ms: f64,
+    rescale_ms: f64,
     /// From slot values to a plaintext ready for products.
     encode_ms: f64,
 }
@@ -69,7 +79,7 @@ struct LevelReport {
 /// Runs the command.
 pub fn run(args: &PrimitivesArgs) -> Result<()> {
     let host = parameters(&args.params)?;
-    let (params, gpu) = device::place(&host, args.device.device)?;
+    let (params, gpu) = device::place(&host, &args.device)?;
     let mut client = Keyholder::new(&host)?;
     let mut request = key_request(&params);
     let whole = whole_basis(&params);
@@ -151,8 +161,9 @@ pub fn key_request(params: &Parameters) -> KeyRequest {
 
 /// Relinearization and the rotations that are timed, with one gadget on some limbs.
 pub fn add_keys(params: &Parameters, gadget: GadgetName, limbs: Basis, request: &mut KeyRequest) {
-    let rotations = STEPS.map(|k| Evaluator::galois_of_rotation(params, k));
-    for galois in rotations.into_iter().chain([1]) {
+    let steps = STEPS.into_iter().chain([2 * GIANT, 3 * GIANT]);
+    let rotations = steps.map(|k| Evaluator::galois_of_rotation(params, k));
+    for galois in rotations.chain([1]) {
         request.add(KeyId { gadget, galois }, limbs);
     }
 }
@@ -195,29 +206,45 @@ fn cost(
     let product = evaluator.mul_plain(&ct, &plaintext)?;
     let mut sum = ct.clone();
     let timed = |f: &mut dyn FnMut() -> Result<(), CkksError>| -> Result<f64> {
-        let times = sorted_ms(runs, || {
-            f()?;
-            params.ring().synchronize();
-            Ok::<(), CkksError>(())
-        });
+        let times = sorted_queued_ms(params.ring(), runs, QUEUED, f);
         Ok(pick(&times?))
     };
+    let mut products = evaluator.mul(&ct, &ct)?;
+    let rotate_ms = timed(&mut || evaluator.rotate(&ct, 1).map(drop))?;
+    let rotate_many_ms = timed(&mut || evaluator.rotate_many(&ct, &STEPS).map(drop))?;
+    let TransformCost {
+        transform_ms,
+        baby_ms,
+        giant_ms,
+        diagonal_ms,
+    } = transform_cost(&encoder, evaluator, &ct, &integers, timed)?;
     Ok(LevelCost {
-        rotate_ms: timed(&mut || evaluator.rotate(&ct, 1).map(drop))?,
-        hoisted_rotate_ms: timed(&mut || evaluator.rotate_many(&ct, &STEPS).map(drop))?
-            / STEPS.len() as f64,
+        rotate_ms,
+        hoisted_rotate_ms: ((rotate_many_ms - rotate_ms) / (STEPS.len() - 1) as f64).max(0.0),
         product_rescale_ms: timed(&mut || {
             evaluator
                 .relinearize_rescale(&evaluator.mul(&ct, &ct)?)
                 .map(drop)
         })?,
+        tensor_ms: timed(&mut || {
+            let product = evaluator.mul(&ct, &ct)?;
+            evaluator.add_assign(&mut products, &product)
+        })?,
         plain_product_ms: timed(&mut || evaluator.mul_plain(&ct, &plaintext).map(drop))?,
+        multiple_ms: timed(&mut || evaluator.add_multiple_assign(&mut sum, &ct, 12_345))?,
         rescale_ms: timed(&mut || evaluator.rescale(&product).map(drop))?,
-        add_ms: timed(&mut || evaluator.add_assign(&mut sum, &ct))?,
+        add_ms: timed(&mut || {
+            let mut sum = ct.clone();
+            evaluator.add_assign(&mut sum, &ct)
+        })?,
         encode_ms: timed(&mut || {
             encoder.to_plaintext(&integers, basis);
             Ok(())
         })?,
+        transform_ms,
+        baby_ms,
+        giant_ms,
+        diagonal_ms,
     })
 }
 
@@ -282,6 +309,8 @@ fn level_report(
         hoisted_rotate_ms: cost.hoisted_rotate_ms,
         product_rescale_ms: cost.product_rescale_ms,
         plain_product_ms: cost.plain_product_ms,
+        add_ms: cost.add_ms,
+        rescale_ms: cost.rescale_ms,
         encode_ms: median(&sorted_ms(5, || {
             let encoded = encoder.encode(&values, scale, basis);
             evaluator.params().ring().synchronize();
@@ -297,16 +326,21 @@ fn transforms(params: &Parameters, limbs: Basis) -> (f64, f64) {
     let poly = ring.from_signed(&coefficients, limbs);
     let mut evaluated = poly.clone();
     ring.ntt(&mut evaluated);
-    // A transform works in place and checks the form: each run takes a copy that is made before the clock starts.
+    // A transform works in place and checks the form: each call takes a copy that is made before the clock starts.
     let timed = |poly: &taciturn_ring::Poly, f: &dyn Fn(&mut taciturn_ring::Poly)| {
+        let calls = if ring.queue().is_some() { QUEUED } else { 1 };
         let mut times = Vec::with_capacity(TRANSFORM_RUNS);
         for _ in 0..TRANSFORM_RUNS {
-            let mut copy = poly.clone();
+            let mut copies: Vec<_> = (0..calls).map(|_| poly.clone()).collect();
             ring.synchronize();
+            let clock = ring.queue().map(taciturn_ring::Queue::start_clock);
             let start = std::time::Instant::now();
-            f(&mut copy);
-            ring.synchronize();
-            times.push(start.elapsed().as_secs_f64() * 1e3);
+            copies.iter_mut().for_each(f);
+            let ms = match clock {
+                Some(clock) => clock.elapsed_ms(),
+                None => start.elapsed().as_secs_f64() * 1e3,
+            };
+            times.push(ms / f64::from(calls));
         }
         times.sort_by(f64::total_cmp);
         median(&times)
@@ -339,17 +373,18 @@ fn text(report: &Report) -> String {
     );
     let _ = writeln!(
         out,
-        "level  rotate  hoisted  product  plain product  encode   (ms)"
+        "level  rotate  hoisted  product  plain product     add  encode   (ms)"
     );
     for level in &report.levels {
         let _ = writeln!(
             out,
-            "{:>5} {:>7.2} {:>8.2} {:>8.2} {:>14.2} {:>7.2}",
+            "{:>5} {:>7.3} {:>8.3} {:>8.3} {:>14.3} {:>7.3} {:>7.2}",
             level.level,
             level.rotate_ms,
             level.hoisted_rotate_ms,
             level.product_rescale_ms,
             level.plain_product_ms,
+            level.add_ms,
             level.encode_ms
         );
     }

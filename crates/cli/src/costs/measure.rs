@@ -3,24 +3,34 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use taciturn_circuits::{BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, slots_to_coeffs_levels};
-use taciturn_ckks::{Complex64, KeyRequest, Level, Parameters};
+use rayon::prelude::*;
+use taciturn_circuits::{
+    BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, Values, slots_to_coeffs_levels,
+};
+use taciturn_ckks::{Complex64, Encoder, KeyRequest, Level, Parameters};
 use taciturn_graph::{BootstrapCost, CostTable, LevelCost};
 use taciturn_secret::Keyholder;
 
 use super::{Costs, Origin};
 use crate::bench::primitives;
-use crate::bench::timing::{shortest, sorted_ms};
+use crate::bench::timing::{median, shortest, sorted_ms};
 use crate::progress;
+use crate::system;
 
 /// Sizes whose bootstraps are run, as logarithms; the full size comes on top.
-const SIZES: [u32; 5] = [0, 4, 7, 9, 12];
+const SIZES: [u32; 6] = [0, 3, 6, 8, 10, 12];
 /// Targets whose bootstraps are run.
 const TARGETS: [usize; 3] = [4, 10, 16];
 /// Counted bootstraps of each.
 const RUNS: usize = 2;
+/// Every level is measured this often, one level after another, so that other work of some seconds spoils one time of each at most.
+const ROUNDS: usize = 3;
+/// Counted runs of each operation in a round.
+const LEVEL_RUNS: usize = 3;
+/// Timed rounds of plaintexts from slots to integers.
+const EMBED_RUNS: usize = 5;
 
-/// Measures a table; two minutes at N = 2^16.
+/// Measures a table; four minutes at N = 2^16.
 pub fn measure(params: &Parameters) -> Result<Costs> {
     let max = params.max_level().0;
     let mut client = Keyholder::new(params)?;
@@ -30,79 +40,120 @@ pub fn measure(params: &Parameters) -> Result<Costs> {
         .filter(|&size| size < params.log_slots())
         .chain([params.log_slots()])
         .collect();
-    let bar = progress::bar(probes.len() + sizes.len(), "measuring this machine");
+    let bar = progress::bar(
+        ROUNDS * probes.len() + sizes.len(),
+        "measuring this machine",
+    );
     let evaluator = client.evaluator(&primitives::key_request(params))?;
-    let mut measured = Vec::new();
-    for &level in &probes {
-        measured.push((
-            level,
-            primitives::level_cost(&mut client, &evaluator, Level(level), 7, shortest)?,
-        ));
-        bar.inc(1);
+    let mut rounds: Vec<(usize, Vec<LevelCost>)> =
+        probes.iter().map(|&level| (level, Vec::new())).collect();
+    for _ in 0..ROUNDS {
+        for (level, costs) in &mut rounds {
+            let level = Level(*level);
+            costs.push(primitives::level_cost(
+                &mut client,
+                &evaluator,
+                level,
+                LEVEL_RUNS,
+                median,
+            )?);
+            bar.inc(1);
+        }
     }
+    let measured: Vec<(usize, LevelCost)> = rounds
+        .into_iter()
+        .map(|(level, costs)| (level, middle(&costs)))
+        .collect();
     let levels = (0..=max)
         .map(|level| level_between(&measured, level))
         .collect();
 
     let mut keygen = (0.0, 0.0);
-    let mut bootstraps: Vec<(u32, Vec<f64>)> = Vec::new();
+    let mut alone: Vec<(u32, Vec<f64>)> = Vec::new();
+    let mut pairs: Vec<(u32, Vec<f64>)> = Vec::new();
     for size in sizes {
-        bootstraps.push((size, bootstrap(params, size, &mut keygen)?));
+        let one = bootstrap(params, size, Values::Real, &mut keygen)?;
+        if size < params.log_slots() {
+            let mut pair = bootstrap(params, size, Values::Pair, &mut keygen)?;
+            // No level is left above the highest to take a pair apart: two bootstraps.
+            pair[max] = 2.0 * one[max];
+            pairs.push((size, pair));
+        }
+        alone.push((size, one));
         bar.inc(1);
     }
     let bootstraps = (0..=params.log_slots())
         .map(|log_slots| BootstrapCost {
             log_slots,
             slots_to_coeffs_levels: slots_to_coeffs_levels(log_slots) as u32,
-            pair_ms: None,
-            target_ms: (0..=max)
-                .map(|target| {
-                    let mut column: Vec<(f64, f64)> = bootstraps
-                        .iter()
-                        .map(|(size, targets)| (f64::from(*size), targets[target]))
-                        .collect();
-                    lower_envelope(&mut column);
-                    between(&column, f64::from(log_slots))
-                })
-                .collect(),
+            pair_ms: (log_slots < params.log_slots()).then(|| by_target(&pairs, log_slots, max)),
+            target_ms: by_target(&alone, log_slots, max),
         })
         .collect();
     bar.finish_and_clear();
     Ok(Costs {
         origin: Origin::Measured,
-        table: CostTable { levels, bootstraps },
+        table: CostTable {
+            levels,
+            bootstraps,
+            embed_ms: embed(params)?,
+        },
         keygen_ms_per_mib: keygen.0 / keygen.1,
     })
 }
 
-/// Milliseconds by target level of one size; adds milliseconds and MiB of its keys to `keygen`.
-fn bootstrap(params: &Parameters, log_slots: u32, keygen: &mut (f64, f64)) -> Result<Vec<f64>> {
+/// Milliseconds by target level of a size between those measured.
+fn by_target(measured: &[(u32, Vec<f64>)], log_slots: u32, max: usize) -> Vec<f64> {
+    (0..=max)
+        .map(|target| {
+            let mut column: Vec<(f64, f64)> = measured
+                .iter()
+                .map(|(size, targets)| (f64::from(*size), targets[target]))
+                .collect();
+            lower_envelope(&mut column);
+            between(&column, f64::from(log_slots))
+        })
+        .collect()
+}
+
+/// Milliseconds by target level of one size, of one real value or of a pair; adds milliseconds and MiB of its keys to `keygen`.
+fn bootstrap(
+    params: &Parameters,
+    log_slots: u32,
+    values: Values,
+    keygen: &mut (f64, f64),
+) -> Result<Vec<f64>> {
     let max = params.max_level().0;
+    let paired = values == Values::Pair;
+    let highest = Level(max - usize::from(paired));
     let mut client = Keyholder::new(params)?;
     let shape = BootstrapShape {
         log_slots,
         bound: 1.0,
-        complex: false,
+        values,
         message_ratio_bits: MESSAGE_RATIO_BITS,
     };
     let bootstrapper = Bootstrapper::new(client.encoder(), shape)?;
     let mut request = KeyRequest::default();
-    bootstrapper.request_keys(params.max_level(), &mut request);
+    bootstrapper.request_keys(highest, &mut request)?;
     let start = Instant::now();
     let evaluator = client.evaluator(&request)?;
     keygen.0 += start.elapsed().as_secs_f64() * 1e3;
     keygen.1 += evaluator.keys().resident_bytes() as f64 / (1 << 20) as f64;
-    let values = vec![Complex64::new(0.5, 0.0); 1 << log_slots];
+    let halves = vec![Complex64::new(0.5, 0.0); 1 << log_slots];
     let input = client
-        .encrypt(&values, Level(slots_to_coeffs_levels(log_slots)))?
+        .encrypt(&halves, Level(slots_to_coeffs_levels(log_slots)))?
         .expand(params);
     let mut column = Vec::new();
-    for target in TARGETS.map(|target| target.min(max)) {
-        let times = sorted_ms(RUNS, || {
-            let target = Level(target);
-            bootstrapper
-                .bootstrap(client.encoder(), &evaluator, &input, target)
-                .map(drop)
+    for target in TARGETS.map(|target| target.min(highest.0)) {
+        let (encoder, level) = (client.encoder(), Level(target));
+        let times = sorted_ms(RUNS, || match values {
+            Values::Pair => bootstrapper
+                .bootstrap_pair(encoder, &evaluator, [&input; 2], level)
+                .map(drop),
+            _ => bootstrapper
+                .bootstrap(encoder, &evaluator, &input, level)
+                .map(drop),
         })?;
         column.push((target as f64, shortest(&times)));
     }
@@ -121,22 +172,38 @@ fn lower_envelope(points: &mut [(f64, f64)]) {
 }
 
 fn level_between(measured: &[(usize, LevelCost)], level: usize) -> LevelCost {
-    let field = |of: fn(&LevelCost) -> f64| {
+    let field = |i: usize| {
         let column: Vec<(f64, f64)> = measured
             .iter()
-            .map(|(level, cost)| (*level as f64, of(cost)))
+            .map(|(level, cost)| (*level as f64, cost.times()[i]))
             .collect();
         between(&column, level as f64)
     };
-    LevelCost {
-        rotate_ms: field(|cost| cost.rotate_ms),
-        hoisted_rotate_ms: field(|cost| cost.hoisted_rotate_ms),
-        product_rescale_ms: field(|cost| cost.product_rescale_ms),
-        plain_product_ms: field(|cost| cost.plain_product_ms),
-        rescale_ms: field(|cost| cost.rescale_ms),
-        add_ms: field(|cost| cost.add_ms),
-        encode_ms: field(|cost| cost.encode_ms),
-    }
+    LevelCost::from_times(std::array::from_fn(field))
+}
+
+/// The median of every time.
+fn middle(costs: &[LevelCost]) -> LevelCost {
+    let times = std::array::from_fn(|i| {
+        let mut times: Vec<f64> = costs.iter().map(|cost| cost.times()[i]).collect();
+        times.sort_by(f64::total_cmp);
+        median(&times)
+    });
+    LevelCost::from_times(times)
+}
+
+/// Milliseconds from slots to integers, each of several plaintexts that are made at once.
+fn embed(params: &Parameters) -> Result<f64> {
+    let encoder = Encoder::new(params);
+    let values = primitives::sample(params);
+    let scale = params.scale(params.max_level());
+    let each = 4 * system::threads();
+    let times = sorted_ms(EMBED_RUNS, || {
+        (0..each)
+            .into_par_iter()
+            .try_for_each(|_| encoder.encode_integers(&values, scale).map(drop))
+    })?;
+    Ok(median(&times) / each as f64)
 }
 
 /// Straight lines between points in ascending order, level before the first and after the last.

@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
+use super::modules::{ModuleTime, whole};
 use crate::costs::Origin;
 use crate::device::GpuReport;
 use crate::distribution::Distance;
 use crate::exchange::Made;
 use crate::setup::ParamsReport;
 use crate::system::gigabytes;
-
-use super::times::PartTime;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -33,6 +32,8 @@ pub struct Report {
     /// Seconds of each prompt token that was processed under encryption before the one whose step gives the first new token.
     pub prompt_steps: Vec<f64>,
     pub steps: Vec<StepReport>,
+    /// Of a new token.
+    pub modules: Vec<ModuleTime>,
     /// From the command's beginning to its last token.
     pub total_seconds: f64,
     pub predicted_memory_bytes: u64,
@@ -46,9 +47,6 @@ pub struct StepReport {
     /// From the token before it, encrypted, to this one, decrypted and chosen.
     pub seconds: f64,
     pub bootstraps: usize,
-    /// The server's part of it, by module and by kind of operation.
-    pub modules: Vec<PartTime>,
-    pub kinds: Vec<PartTime>,
     #[serde(flatten)]
     pub compare: Option<CompareReport>,
 }
@@ -100,6 +98,7 @@ impl Report {
                     self.steps.first().map_or(0, |step| step.bootstraps)
                 ),
             ),
+            ("modules", whole(&self.modules)),
             ("total", format!("{:.1} s", self.total_seconds)),
             (
                 "memory",

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use taciturn_ckks::Parameters;
 
+use super::contexts::ContextReport;
 use crate::costs::Origin;
 use crate::memory::Prediction;
 use crate::setup::{ParamsReport, Setup};
@@ -35,6 +36,9 @@ pub struct Report {
     placement: Strategy,
     #[serde(skip_serializing_if = "Option::is_none")]
     compare: Option<Vec<Compared>>,
+    /// The fastest plan by context length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contexts: Option<Vec<ContextReport>>,
 }
 
 /// Bootstraps of one size.
@@ -63,6 +67,7 @@ impl Report {
         context: usize,
         placement: Strategy,
         compare: Option<Vec<Compared>>,
+        contexts: Option<Vec<ContextReport>>,
     ) -> Self {
         let plan = &setup.plan;
         let seconds = |microseconds: u64| microseconds as f64 / 1e6;
@@ -110,6 +115,7 @@ impl Report {
                 .collect(),
             placement,
             compare,
+            contexts,
         }
     }
 
@@ -183,6 +189,10 @@ impl Report {
         for line in lines {
             // Writing to a string cannot fail.
             let _ = writeln!(out, "{line}");
+        }
+        if let Some(contexts) = &report.contexts {
+            out.push('\n');
+            out += &ContextReport::table(contexts);
         }
         out
     }

@@ -7,7 +7,7 @@ use super::products::{Factor, KeyProducts};
 use super::rns::transform;
 use crate::Kernel;
 use crate::abi::{CopyJob, MAX_DIGITS, Operand};
-use crate::memory::{Memory, done};
+use crate::memory::Memory;
 
 impl CudaBackend {
     /// All steps first, each one launch; then the sums, each one launch per 16 terms.
@@ -75,16 +75,13 @@ impl CudaBackend {
         let mut jobs = Vec::with_capacity(out.len());
         for (target, value) in out.into_iter().zip(hoisted.value) {
             let source = self.operand(value);
-            let bytes = target.basis.count_ones() as usize * tables.n() * size_of::<u64>();
-            // SAFETY: all words of the result, whose limbs are as long as the ring says.
-            done(unsafe { self.pool.device().zero(target.words, bytes) });
             jobs.push(CopyJob {
                 target,
                 source,
-                limbs: source.basis & target.basis,
+                limbs: target.basis,
             });
         }
-        self.copies(tables, &jobs);
+        self.copies(tables.log_n(), &jobs);
     }
 
     /// The weights of some terms, transformed where they are integers, with the memory that this took.

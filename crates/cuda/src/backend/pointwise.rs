@@ -99,17 +99,17 @@ impl CudaBackend {
         self.run(tables, Kernel::SubScale, &params);
     }
 
-    /// Copies limbs of several polynomials.
-    pub(super) fn copies(&self, tables: &Tables, jobs: &[CopyJob]) {
+    /// Copies limbs of several polynomials; zeros where the source lacks them.
+    pub(super) fn copies(&self, log_n: u32, jobs: &[CopyJob]) {
         for batch in jobs.chunks(MAX_BATCH) {
             let most = batch
                 .iter()
                 .map(|job| job.limbs)
                 .max_by_key(|limbs| limbs.count_ones());
-            let mut launch = words_by_limbs(Kernel::Copy, tables.n(), most.unwrap_or(0));
+            let mut launch = words_by_limbs(Kernel::Copy, 1 << log_n, most.unwrap_or(0));
             launch.grid[2] = batch.len() as u32;
             let mut params = CopyParams {
-                log_n: tables.log_n().into(),
+                log_n: log_n.into(),
                 jobs: [CopyJob::NONE; MAX_BATCH],
             };
             params.jobs[..batch.len()].copy_from_slice(batch);

@@ -45,9 +45,12 @@ impl CudaBackend {
             galois: products.map.map_or(1, |map| map.galois() as u32),
             accumulate: products.accumulate.into(),
         };
-        for (j, (digit, key)) in products.digits.iter().zip(products.keys).enumerate() {
+        let pairs = products.digits.iter().zip(products.keys);
+        let uniform: Vec<&Poly> = pairs.clone().map(|(_, key)| &key.1).collect();
+        let (_scratch, uniform) = self.key_halves(tables, &uniform, out[0].basis);
+        for (j, ((digit, key), uniform)) in pairs.zip(uniform).enumerate() {
             params.digits[j] = self.operand(digit);
-            params.keys[j] = [self.operand(&key.0), self.operand(&key.1)];
+            params.keys[j] = [self.operand(&key.0), uniform];
         }
         let launch = words_by_limbs(Kernel::KeyProduct, tables.n(), out[0].basis);
         // SAFETY: the operands are whole polynomials in use, and all have the limbs written.

@@ -24,7 +24,7 @@ impl CudaBackend {
         let (target, source) = (self.operand_mut(out), self.operand(a));
         let limbs = target.basis & source.basis;
         self.copies(
-            tables,
+            tables.log_n(),
             &[CopyJob {
                 target,
                 source,
@@ -61,7 +61,7 @@ impl CudaBackend {
             jobs.push(self.conversion_job(tables, target, coefficient, limbs, conversion));
             transforms.push(transform(target, limbs));
         }
-        self.copies(tables, &copied);
+        self.copies(tables.log_n(), &copied);
         self.conversions(tables, &jobs, false);
         self.forward(tables, &transforms);
     }

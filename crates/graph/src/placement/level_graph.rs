@@ -3,10 +3,12 @@
 //! A vertex is a value that all paths go through, and a level; an edge costs what lies between two such values at the levels there, and
 //! a bootstrap where the level rises. Branches (a residual connection, the projections of attention) are solved first and folded into one
 //! edge: they begin and end on the chain, so that their cost follows from the two levels. A part that is neither chain nor branches is
-//! one layer without bootstraps inside. Sources: Ebel et al., "Orion: A Fully Homomorphic Encryption Framework for Deep Learning"
+//! one layer without bootstraps inside; one that is too deep is cut where a single value crosses beside the one at its begin (each step of a
+//! Newton iteration takes its argument again). Sources: Ebel et al., "Orion: A Fully Homomorphic Encryption Framework for Deep Learning"
 //! (ASPLOS 2025); Cachemir, section 6.
 
 use crate::{Choice, Problem};
+use std::rc::Rc;
 
 /// Which bootstraps and which edges a search knows.
 pub(super) trait Rules {
@@ -75,16 +77,36 @@ impl Way {
 /// The best way through a part by the level at its begin (there is one only where it begins with the graph) and at its end.
 struct Ways(Vec<Vec<Way>>);
 
+impl Ways {
+    /// Whether there is any way through.
+    fn lead(&self) -> bool {
+        self.0.iter().flatten().any(|way| way.cost.is_finite())
+    }
+}
+
+/// The best ways to some levels and on from there, by the level at the end.
+fn follow(row: &[Way], edges: &Ways) -> Vec<Way> {
+    let mut next = vec![Way::NONE; row.len()];
+    for (way, edges) in row.iter().zip(&edges.0) {
+        for (best, edge) in next.iter_mut().zip(edges) {
+            best.replace_if_cheaper(way.cost + edge.cost, || way.and(edge));
+        }
+    }
+    next
+}
+
 struct Solver<'a, R> {
     problem: &'a Problem<'a>,
     rules: &'a R,
-    users: Vec<Vec<usize>>,
+    users: Rc<Vec<Vec<usize>>>,
     /// Caches, and nodes that feed nothing else: they are off the chain and their levels follow from it.
-    free: Vec<bool>,
+    free: Rc<Vec<bool>>,
     /// Number of levels.
     levels: usize,
     /// The highest level at which an operation takes caches.
     ceiling: u32,
+    /// Values from the begin of a part around this one, with their levels.
+    around: Vec<(usize, u32)>,
 }
 
 impl<'a, R: Rules> Solver<'a, R> {
@@ -104,11 +126,31 @@ impl<'a, R: Rules> Solver<'a, R> {
         Solver {
             problem,
             rules,
-            users,
-            free,
+            users: Rc::new(users),
+            free: Rc::new(free),
             levels: problem.max_level().index() + 1,
             ceiling: problem.max_level().0,
+            around: Vec::new(),
         }
+    }
+
+    /// For what lies within a part that begins with a value at a level.
+    fn within(&self, begin: usize, level: u32) -> Self {
+        let mut around = self.around.clone();
+        around.push((begin, level));
+        Solver {
+            problem: self.problem,
+            rules: self.rules,
+            users: self.users.clone(),
+            free: self.free.clone(),
+            levels: self.levels,
+            ceiling: self.ceiling,
+            around,
+        }
+    }
+
+    fn is_around(&self, node: usize) -> bool {
+        self.around.iter().any(|&(value, _)| value == node)
     }
 
     fn solve(&self) -> Option<Choice> {
@@ -121,7 +163,7 @@ impl<'a, R: Rules> Solver<'a, R> {
         let whole = match ends[..] {
             [end] => self.chain(None, &nodes, end),
             // Several results end a last layer together.
-            _ => self.join(None, &nodes, &ends),
+            _ => Ways(vec![self.through(None, Vec::new(), &nodes, &ends)]),
         };
         let ways = whole.0.into_iter().flatten();
         let best = ways.min_by(|a, b| a.cost.total_cmp(&b.cost))?;
@@ -132,11 +174,12 @@ impl<'a, R: Rules> Solver<'a, R> {
         best.cost.is_finite().then_some(choice)
     }
 
-    /// Milliseconds of a node on the chain; infinite above the ceiling.
+    /// Milliseconds of a node on the chain; infinite above the ceiling, and above the values around the part that it takes.
     fn compute_ms(&self, node: usize, level_in: u32) -> f64 {
-        let takes_caches =
-            (self.problem.inputs(node).iter()).any(|&input| self.problem.family(input).is_some());
-        if takes_caches && level_in > self.ceiling {
+        let inputs = self.problem.inputs(node);
+        let takes_caches = (inputs.iter()).any(|&input| self.problem.family(input).is_some());
+        let too_high = |&(value, level): &(usize, u32)| level_in > level && inputs.contains(&value);
+        if (takes_caches && level_in > self.ceiling) || self.around.iter().any(too_high) {
             return f64::INFINITY;
         }
         self.problem.compute_ms(node, level_in)
@@ -171,17 +214,10 @@ impl<'a, R: Rules> Solver<'a, R> {
             let cut = part[length - 1];
             let edges = self.edges(at, &part[..length - 1], cut);
             for row in &mut ways {
-                let mut next = vec![Way::NONE; self.levels];
-                if at.is_none() {
-                    next.clone_from(&edges.0[0]);
-                } else {
-                    for (way, edges) in row.iter().zip(&edges.0) {
-                        for (best, edge) in next.iter_mut().zip(edges) {
-                            best.replace_if_cheaper(way.cost + edge.cost, || way.and(edge));
-                        }
-                    }
-                }
-                *row = next;
+                *row = match at {
+                    None => edges.0[0].clone(),
+                    Some(_) => follow(row, &edges),
+                };
             }
             (at, rest) = (Some(cut), after);
         }
@@ -189,7 +225,7 @@ impl<'a, R: Rules> Solver<'a, R> {
         Ways(ways)
     }
 
-    /// How many of `nodes` lie up to the next value that all paths go through.
+    /// How many of `nodes` lie up to the next value that all paths go through, those from around the part apart.
     fn next_cut(&self, begin: Option<usize>, nodes: &[usize]) -> usize {
         let inside = |node: &&usize| nodes.binary_search(node).is_ok();
         let last_user = |node: usize| self.users[node].iter().filter(inside).max().copied();
@@ -197,6 +233,7 @@ impl<'a, R: Rules> Solver<'a, R> {
         let sources = nodes
             .iter()
             .filter(|&&node| self.problem.inputs(node).is_empty());
+        let begin = begin.filter(|&begin| !self.is_around(begin));
         let mut reach = sources.max().copied().max(begin.and_then(last_user));
         for (i, &node) in nodes.iter().enumerate() {
             if reach.is_none_or(|reach| reach <= node) {
@@ -265,7 +302,14 @@ impl<'a, R: Rules> Solver<'a, R> {
                     Some((&end, others)) if others.iter().all(|&other| other == end) => {
                         self.chain(begin, &nodes, end)
                     }
-                    _ => self.layer(begin, &nodes, &inside),
+                    _ => {
+                        let whole = self.layer(begin, &nodes, &inside);
+                        // Only where it is too deep, and not within another: a search through steps takes long.
+                        match begin.filter(|_| !whole.lead() && self.around.is_empty()) {
+                            Some(begin) => self.stepped(begin, &nodes, &inside),
+                            None => whole,
+                        }
+                    }
                 }
             })
             .collect();
@@ -279,6 +323,50 @@ impl<'a, R: Rules> Solver<'a, R> {
         let rows = (0..self.begins(begin))
             .map(|from| (0..self.levels).map(|to| from_to(from, to)).collect());
         Ways(rows.collect())
+    }
+
+    /// From a value to `ends` together, through cuts where nothing but one value and the begin crosses.
+    fn stepped(&self, begin: usize, nodes: &[usize], ends: &[usize]) -> Ways {
+        let row = |from: usize| {
+            let inner = self.within(begin, from as u32);
+            let row: Vec<Way> = (0..self.levels)
+                .map(|level| match level <= from {
+                    true => Way::free(),
+                    false => Way::NONE,
+                })
+                .collect();
+            inner.through(Some(begin), row, nodes, ends)
+        };
+        Ways((0..self.levels).map(row).collect())
+    }
+
+    /// From a value, reached in the ways of `row` (or the graph's begin), to `ends` together.
+    fn through(
+        &self,
+        mut at: Option<usize>,
+        mut row: Vec<Way>,
+        nodes: &[usize],
+        ends: &[usize],
+    ) -> Vec<Way> {
+        let mut rest = nodes;
+        loop {
+            let length = self.next_cut(at, rest);
+            let (part, after) = rest.split_at(length);
+            // What is wanted at the end must not be left behind.
+            let done = after.is_empty() || part.iter().any(|node| ends.contains(node));
+            let (next, edges) = match part.split_last() {
+                Some((&cut, between)) if !done => (Some(cut), self.edges(at, between, cut)),
+                _ => (None, self.join(at, rest, ends)),
+            };
+            row = match at {
+                None => edges.0.into_iter().next().unwrap_or_default(),
+                Some(_) => follow(&row, &edges),
+            };
+            if next.is_none() {
+                return row;
+            }
+            (at, rest) = (next, after);
+        }
     }
 
     /// Nodes that hang together, each group ascending.

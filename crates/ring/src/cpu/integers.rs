@@ -36,8 +36,14 @@ impl<K: Kernels> CpuBackend<K> {
         let count = coefficients.len().max(LANES.min(out.len()));
         let stride = out.len() / count;
         let (first, _) = out.split_at_mut(count);
-        self.reduce_limb(q, first, coefficients);
-        self.0.ntt(tables.ntt(limb).of_degree(count), first);
+        let table = tables.ntt(limb).of_degree(count);
+        match coefficients {
+            Coefficients::Narrow(x) if x.len() == count => self.0.ntt_narrow(table, first, x),
+            _ => {
+                self.reduce_limb(q, first, coefficients);
+                self.0.ntt(table, first);
+            }
+        }
         if stride > 1 {
             // From the back, so that no value is overwritten before it was spread.
             for k in (0..count).rev() {

@@ -15,6 +15,8 @@ pub(crate) trait Kernels: Copy + Send + Sync + 'static {
     fn reduce_narrow(self, q: Modulus, out: &mut [u64], x: &[i32]);
 
     fn ntt(self, table: NttTable<'_>, a: &mut [u64]);
+    /// The transform of integers that lie below every modulus.
+    fn ntt_narrow(self, table: NttTable<'_>, out: &mut [u64], x: &[i32]);
     /// `out = (a - ntt(out))·factor`, the factor in Montgomery form: how divisions end.
     fn ntt_sub_scale(self, table: NttTable<'_>, out: &mut [u64], a: &[u64], factor: u64);
     fn intt(self, table: NttTable<'_>, a: &mut [u64]);

@@ -54,6 +54,11 @@ impl Kernels for Portable {
         }
     }
 
+    fn ntt_narrow(self, table: NttTable<'_>, out: &mut [u64], x: &[i32]) {
+        self.reduce_narrow(table.modulus, out, x);
+        self.ntt(table, out);
+    }
+
     fn ntt_sub_scale(self, table: NttTable<'_>, out: &mut [u64], a: &[u64], factor: u64) {
         self.ntt(table, out);
         self.sub_scale(table.modulus, out, a, factor);

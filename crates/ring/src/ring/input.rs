@@ -91,7 +91,7 @@ impl Ring {
     /// limb does not depend on which others are asked for. For public randomness: the time taken depends on the values.
     pub fn uniform(&self, seed: &[u8; 32], basis: Basis) -> Poly {
         self.check_basis(basis, "uniform");
-        self.fill(basis, Form::Evaluation, |i, q, out| {
+        let mut out = self.fill(basis, Form::Evaluation, |i, q, out| {
             let mut rng = ChaCha20Rng::from_seed(*seed);
             rng.set_stream((i as u64) << 50 | q.value());
             let reciprocal = (1 << WORD) / q.value();
@@ -112,7 +112,9 @@ impl Ring {
                     *out = q.correct(x - quotient * q.value());
                 }
             }
-        })
+        });
+        out.data.set_seed(*seed);
+        out
     }
 
     fn fill(

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use taciturn_circuits::{
-    BootstrapShape, Bootstrapper, LinearTransform, MESSAGE_RATIO_BITS, evaluate_chebyshev,
+    BootstrapShape, Bootstrapper, LinearTransform, MESSAGE_RATIO_BITS, Values, evaluate_chebyshev,
     slots_to_coeffs_levels,
 };
 use taciturn_ckks::{
@@ -256,14 +256,14 @@ pub fn bootstraps(
         let shape = BootstrapShape {
             log_slots,
             bound: 1.0,
-            complex: false,
+            values: Values::Real,
             message_ratio_bits: MESSAGE_RATIO_BITS,
         };
         let target = Level(TARGET.min(params.max_level().0));
         let mut client = Keyholder::new(params)?;
         let bootstrapper = Bootstrapper::new(client.encoder(), shape)?;
         let mut request = KeyRequest::default();
-        bootstrapper.request_keys(target, &mut request);
+        bootstrapper.request_keys(target, &mut request)?;
         let machine = Machine::new(params, client.evaluator(&request)?);
         let level = Level(slots_to_coeffs_levels(log_slots));
         let values = vec![Complex64::new(0.9, 0.0); 1 << log_slots];

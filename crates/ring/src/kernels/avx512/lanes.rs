@@ -150,6 +150,15 @@ impl Prime {
         )
     }
 
+    /// `a·w·2^-52` in `(-q, q)`, for `a < 2^52`.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    pub(super) fn mul_signed(self, a: Words, factor: Factor) -> Words {
+        let zero = _mm512_setzero_si512();
+        let m = madd_low(zero, a, factor.w_q_inverse);
+        sub(madd_high(zero, a, factor.w), madd_high(zero, m, self.q))
+    }
+
     /// `a·w·2^-52` in `[0, q)`, for `a < 2^52`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]

@@ -46,6 +46,13 @@ impl Kernels for Avx512 {
         with_features!(self, ntt::forward(table, a))
     }
 
+    fn ntt_narrow(self, table: NttTable<'_>, out: &mut [u64], x: &[i32]) {
+        if out.len() < ntt::MIN_WORDS {
+            return Portable.ntt_narrow(table, out, x);
+        }
+        with_features!(self, ntt::forward_narrow(table, out, x))
+    }
+
     fn ntt_sub_scale(self, table: NttTable<'_>, out: &mut [u64], a: &[u64], factor: u64) {
         if a.len() < ntt::MIN_WORDS {
             return Portable.ntt_sub_scale(table, out, a, factor);

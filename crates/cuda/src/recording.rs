@@ -1,0 +1,278 @@
+//! Sequences of launches that are kept and queued again.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use taciturn_ring::{Clock, DeviceLimits, KernelTime, Poly, Queue, Recorded, Recording, Work};
+
+use crate::abi::PeakParams;
+use crate::backend::CudaBackend;
+use crate::device::{Graph, Mark, Step};
+use crate::memory::Memory;
+use crate::pool::{Block, Kind, Pool, done};
+use crate::recorder::{self, ANOTHER_THREAD, RecordedLaunch};
+use crate::sequence::dependencies;
+use crate::{Kernel, Launch};
+
+/// Measurements of a limit, of which the best counts.
+const LIMIT_RUNS: usize = 5;
+/// Threads of a block and chains of a thread in the kernels that measure the arithmetic; see `kernels/peak.cuh`.
+const PEAK_THREADS: u32 = 256;
+const PEAK_CHAINS: f64 = 8.0;
+
+impl Queue for CudaBackend {
+    fn record(&self, inputs: &[&Poly], work: &mut Work<'_>) -> Recorded {
+        let pool = self.pool();
+        if recorder::is_active(pool) {
+            let inputs: Vec<Poly> = inputs.iter().map(|&input| input.clone()).collect();
+            return Recorded {
+                results: work(&inputs),
+                recording: Err("the work is part of another sequence"),
+            };
+        }
+        let _turn = pool.turn();
+        for input in inputs {
+            self.operand(input);
+        }
+        let used_before = pool.numbers().1;
+        pool.take_foreign();
+        let guard = recorder::begin(pool);
+        // On the device already, so these are copies there, in the arena.
+        let fixed: Vec<Poly> = inputs.iter().map(|&input| input.clone()).collect();
+        recorder::open(pool);
+        let results = work(&fixed);
+        let recorder = recorder::finish(guard).expect("it began here");
+        let foreign = pool.take_foreign();
+        let Some(outputs) = results else {
+            return Recorded {
+                results: None,
+                recording: Err("the work failed"),
+            };
+        };
+        let results = outputs.clone();
+        let kept = fixed.len() + outputs.len();
+        let reason = if let Some(reason) = recorder.spoiled {
+            Some(reason)
+        } else if foreign {
+            Some(ANOTHER_THREAD)
+        } else if !outputs.iter().all(|output| self.is_in_arena(output)) {
+            Some("a result was not computed by the work")
+        } else if pool.numbers().1 != used_before + kept {
+            Some("the work keeps what it computes")
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            return Recorded {
+                results: Some(results),
+                recording: Err(reason),
+            };
+        }
+        let mut sequence = Sequence {
+            graph: None,
+            pool: pool.clone(),
+            launches: recorder.launches,
+            _pins: recorder.pins.into_values().collect(),
+            fixed,
+            outputs,
+        };
+        sequence.prepare();
+        pool.add_recording();
+        Recorded {
+            results: Some(results),
+            recording: Ok(Box::new(sequence)),
+        }
+    }
+
+    fn is_recording(&self) -> bool {
+        recorder::is_active(self.pool())
+    }
+
+    fn start_clock(&self) -> Box<dyn Clock> {
+        let pool = self.pool().clone();
+        Box::new(DeviceClock {
+            start: done(pool.device().timed_mark()),
+            pool,
+        })
+    }
+
+    fn limits(&self) -> DeviceLimits {
+        let pool = self.pool();
+        let probe = pool.device().probe();
+        let words = probe.copy_bytes / size_of::<u64>();
+        let (source, target) = (
+            pool.allocate(probe.copy_bytes),
+            pool.allocate(probe.copy_bytes),
+        );
+        let copy = best(pool, || {
+            // SAFETY: both are as large.
+            unsafe { pool.copy_words(target.address(), source.address(), words) };
+        });
+        let out = pool.allocate((probe.blocks * PEAK_THREADS) as usize * size_of::<u64>());
+        let peak = |kernel| {
+            let launch = Launch {
+                kernel,
+                grid: [probe.blocks, 1, 1],
+                threads: PEAK_THREADS,
+                shared_bytes: 0,
+            };
+            let params = PeakParams {
+                out: out.address(),
+                rounds: probe.rounds,
+            };
+            // SAFETY: a word for each thread.
+            let ms = best(pool, || unsafe { pool.launch(launch, &params) });
+            let threads = f64::from(probe.blocks) * f64::from(PEAK_THREADS);
+            threads * probe.rounds as f64 * PEAK_CHAINS / ms * 1e3
+        };
+        DeviceLimits {
+            bytes_per_second: 2.0 * probe.copy_bytes as f64 / copy * 1e3,
+            fp64_per_second: peak(Kernel::PeakFp64),
+            integer_per_second: peak(Kernel::PeakInteger),
+        }
+    }
+}
+
+/// The shortest time in milliseconds, after one call that does not count.
+fn best(pool: &Pool, mut f: impl FnMut()) -> f64 {
+    f();
+    let times = (0..LIMIT_RUNS).map(|_| timed(pool, &mut f));
+    times.fold(f64::INFINITY, f64::min)
+}
+
+/// Milliseconds on the device.
+fn timed(pool: &Pool, f: impl FnOnce()) -> f64 {
+    let start = done(pool.device().timed_mark());
+    f();
+    let end = done(pool.device().timed_mark());
+    done(pool.device().elapsed_ms(&start, &end))
+}
+
+struct DeviceClock {
+    pool: Arc<Pool>,
+    start: Mark,
+}
+
+impl Clock for DeviceClock {
+    fn elapsed_ms(&self) -> f64 {
+        let end = done(self.pool.device().timed_mark());
+        done(self.pool.device().elapsed_ms(&self.start, &end))
+    }
+}
+
+/// A sequence, with all memory that its launches name.
+struct Sequence {
+    /// Where the device makes none, launches are queued one by one.
+    graph: Option<Graph>,
+    pool: Arc<Pool>,
+    launches: Vec<RecordedLaunch>,
+    _pins: Vec<Arc<Block>>,
+    /// The inputs' places, and the results'.
+    fixed: Vec<Poly>,
+    outputs: Vec<Poly>,
+}
+
+impl Sequence {
+    fn prepare(&mut self) {
+        let accesses = self.launches.iter().map(|launch| &launch.accesses[..]);
+        let after = dependencies(accesses);
+        let steps: Vec<Step<'_>> = self
+            .launches
+            .iter()
+            .zip(&after)
+            .map(|(launch, after)| Step {
+                launch: launch.launch,
+                params: &launch.params,
+                after,
+            })
+            .collect();
+        // SAFETY: the sequence keeps the memory that its parameters name, and the dependencies order all that use the same words.
+        self.graph = unsafe { self.pool.device().prepare(&steps) }.ok();
+    }
+
+    fn queue(&self) {
+        match &self.graph {
+            // SAFETY: as in `prepare`.
+            Some(graph) => done(unsafe { self.pool.device().run(graph) }),
+            None => self.launches.iter().for_each(|launch| self.single(launch)),
+        }
+    }
+
+    fn single(&self, launch: &RecordedLaunch) {
+        let params: *const c_void = launch.params.as_ptr().cast();
+        // SAFETY: the kernel's parameters as they were recorded, and the memory that they name is kept.
+        done(unsafe { self.pool.device().launch(&launch.launch, params) });
+    }
+
+    fn place(input: &Poly) -> &Memory {
+        input.device_or::<Memory>(|| unreachable!("recorded on the device"))
+    }
+}
+
+impl Recording for Sequence {
+    fn replay(&self, inputs: &[&Poly]) -> Vec<Poly> {
+        assert_eq!(inputs.len(), self.fixed.len(), "replay: inputs");
+        let _turn = self.pool.turn();
+        for (&input, fixed) in inputs.iter().zip(&self.fixed) {
+            let shape = |poly: &Poly| (poly.n(), poly.basis(), poly.form());
+            assert_eq!(shape(input), shape(fixed), "replay: an input's shape");
+            let memory: &Memory = input.device(|words| self.pool.upload(words));
+            let words = input.bytes() / size_of::<u64>();
+            // SAFETY: both have the words of one shape.
+            unsafe {
+                self.pool
+                    .copy_words(Self::place(fixed).address(), memory.address(), words);
+            }
+        }
+        self.queue();
+        self.outputs.clone()
+    }
+
+    fn launches(&self) -> usize {
+        self.launches.len()
+    }
+
+    fn profile(&self, repeats: u32) -> Vec<KernelTime> {
+        let _turn = self.pool.turn();
+        let mut kernels: BTreeMap<usize, KernelTime> = BTreeMap::new();
+        for launch in &self.launches {
+            let ms = timed(&self.pool, || {
+                (0..repeats).for_each(|_| self.single(launch));
+            });
+            let kernel = launch.launch.kernel;
+            let sum = kernels.entry(kernel as usize).or_insert(KernelTime {
+                kernel: kernel.name(),
+                launches: 0,
+                ms: 0.0,
+                bytes: 0.0,
+                fp64: 0.0,
+                integer: 0.0,
+            });
+            sum.launches += 1;
+            sum.ms += ms / f64::from(repeats.max(1));
+            sum.bytes += launch.cost.bytes;
+            sum.fp64 += launch.cost.fp64;
+            sum.integer += launch.cost.integer;
+        }
+        kernels.into_values().collect()
+    }
+}
+
+impl Drop for Sequence {
+    fn drop(&mut self) {
+        self.graph = None;
+        self.fixed.clear();
+        self.outputs.clear();
+        self.pool.remove_recording();
+    }
+}
+
+impl CudaBackend {
+    fn is_in_arena(&self, poly: &Poly) -> bool {
+        poly.has_device_copy() && {
+            let memory: &Memory = poly.device_or(|| unreachable!("there is a copy"));
+            memory.block().kind == Kind::Arena
+        }
+    }
+}
