@@ -68,6 +68,7 @@ impl Exchange {
             setup.plan.clone(),
             server,
             keys,
+            setup.memory.weight_limit(),
             |done, total| {
                 bar.set_length(total as u64);
                 bar.set_position(done as u64);

@@ -4,21 +4,51 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use taciturn_ckks::{KeyRequest, Parameters};
-use taciturn_graph::{Graph, Op, Plan};
+use taciturn_graph::{ENCODED_AT_ONCE, Graph, Plan, weight_diagonals};
 
 /// Predicted bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Prediction {
-    /// Encoded weights and the tables of the bootstraps.
+    /// Encoded weights that are kept, at most, and the tables of the bootstraps.
     pub weights: u64,
+    /// Encoded weights for which there may be no room, so that every token encodes them again.
+    pub weights_encoded_per_token: u64,
     /// Evaluation keys, both halves expanded.
     pub keys: u64,
     /// Encrypted caches.
     pub cache: u64,
-    /// Values of a step, and what key switches work in.
+    /// Values of a step, what key switches work in, and weights that are encoded for one use.
     pub scratch: u64,
     /// All of it, with the process itself.
     pub peak: u64,
+    /// What all encoded weights would take.
+    #[serde(skip)]
+    encoded: u64,
+}
+
+impl Prediction {
+    /// The same within a limit: as many weights as fit beside everything else are kept, the others encoded when they are used.
+    pub fn within(self, limit: u64) -> Self {
+        if self.peak <= limit || self.encoded == 0 {
+            return self;
+        }
+        let at_once = ENCODED_AT_ONCE as u64;
+        let rest = self.peak - self.encoded + at_once;
+        let kept = limit.saturating_sub(rest).min(self.encoded);
+        Prediction {
+            weights: self.weights - self.encoded + kept,
+            weights_encoded_per_token: self.encoded - kept,
+            encoded: kept,
+            scratch: self.scratch + at_once,
+            peak: rest + kept,
+            ..self
+        }
+    }
+
+    /// How many bytes of encoded weights may be kept, where there is not room for all.
+    pub fn weight_limit(&self) -> Option<u64> {
+        (self.weights_encoded_per_token > 0).then_some(self.encoded)
+    }
 }
 
 /// The process with its checkpoint, permutations of the ring and thread stacks. Measured.
@@ -31,7 +61,8 @@ pub fn predict(params: &Parameters, graph: &Graph, plan: &Plan, keys: &KeyReques
     let limb = params.ring().n() as u64 * 8;
     let ciphertext = |level: u64| 2 * (level + 1) * limb;
     let keys = keys.resident_bytes(params) as u64;
-    let weights = encoded_weights(params, graph) + bootstrap_tables(params, graph, plan);
+    let encoded = encoded_weights(params, graph);
+    let weights = encoded + bootstrap_tables(params, graph, plan);
     let cache = graph
         .outputs()
         .iter()
@@ -46,6 +77,8 @@ pub fn predict(params: &Parameters, graph: &Graph, plan: &Plan, keys: &KeyReques
     let scratch = live_values(graph, plan, ciphertext) + bootstrap;
     Prediction {
         weights,
+        weights_encoded_per_token: 0,
+        encoded,
         keys,
         cache,
         scratch,
@@ -63,11 +96,13 @@ impl Prediction {
         keys: &KeyRequest,
     ) -> Prediction {
         let passes = predict(params, graph, plan, keys);
-        let weights = self.weights + passes.weights;
+        let weights = self.weights + self.weights_encoded_per_token + passes.weights;
         let cache = self.cache.max(passes.cache);
         let scratch = self.scratch.max(passes.scratch);
         Prediction {
             weights,
+            weights_encoded_per_token: 0,
+            encoded: self.encoded + self.weights_encoded_per_token + passes.encoded,
             keys: passes.keys,
             cache,
             scratch,
@@ -81,28 +116,23 @@ fn tables(params: &Parameters) -> u64 {
     4 * params.ring().moduli().len() as u64 * params.ring().n() as u64 * 8
 }
 
-/// Integer coefficients, two per slot, of every diagonal of every product.
+/// Integer coefficients of 64 bits, two per slot, of every plaintext of every product. Most fit 32 bits and take half.
 fn encoded_weights(params: &Parameters, graph: &Graph) -> u64 {
-    let slots = params.slots() as u64;
-    graph
-        .nodes()
-        .iter()
-        .filter_map(|node| match &node.op {
-            Op::ProductSpaced { matrix, .. } | Op::ProductPeriodic { matrix } => Some(matrix),
-            _ => None,
-        })
-        .map(|matrix| {
-            let entries = (matrix.rows() * matrix.columns() * graph.tokens()) as u64;
-            entries.next_multiple_of(slots) * 16
-        })
+    // A step of several tokens is one of a machine of fewer slots, each of whose plaintexts is as long as all slots.
+    let tokens = graph.tokens();
+    let nodes = graph.nodes().iter();
+    nodes
+        .filter_map(|node| weight_diagonals(&node.op, params.slots() / tokens))
+        .map(|diagonals| (diagonals.bytes() * tokens) as u64)
         .sum()
 }
 
 /// Distinct values of every diagonal of a bootstrap's transforms to slots, over the raised modulus: at most three stages, whose
-/// matrices have twice as many diagonals as their radix. Those to coefficients are on few limbs. A machine keeps tables for every
-/// size and bound.
+/// matrices have twice as many diagonals as their radix. Those to coefficients are on few limbs. Where nearly all slots are distinct,
+/// diagonals are integer coefficients, as many to slots as to coefficients. A machine keeps tables for every size and bound.
 fn bootstrap_tables(params: &Parameters, graph: &Graph, plan: &Plan) -> u64 {
-    let limbs = params.ring().moduli().len() as u64;
+    let ring = params.ring();
+    let limbs = ring.moduli().len() as u64;
     let shapes: BTreeSet<(usize, u64)> = graph
         .nodes()
         .iter()
@@ -117,8 +147,12 @@ fn bootstrap_tables(params: &Parameters, graph: &Graph, plan: &Plan) -> u64 {
             let log_slots = slots.ilog2();
             let stages = log_slots.div_ceil(4).clamp(1, 3);
             let diagonals = u64::from(stages) * (2 << log_slots.div_ceil(stages));
-            // Buffers are rounded up to powers of two.
-            diagonals * (2 * slots as u64 * 8 * limbs).next_power_of_two()
+            let distinct = 2 * slots as u64 * 8;
+            match ring.n() / (2 * slots) < ring.min_stride() {
+                true => 2 * diagonals * distinct,
+                // Buffers are rounded up to powers of two.
+                false => diagonals * (distinct * limbs).next_power_of_two(),
+            }
         })
         .sum()
 }

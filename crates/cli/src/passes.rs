@@ -167,9 +167,10 @@ impl Setup {
                 break;
             }
             // A size for which there is no plan, or no room, is none to take.
-            let Ok(planned) = self.passes_of(tokens) else {
+            let Ok(mut planned) = self.passes_of(tokens) else {
                 continue;
             };
+            planned.memory = planned.memory.within(memory.limit());
             let count = self.model.pass(tokens)?.count(start, end) as u64;
             let time = count * planned.passes.plan.microseconds;
             if time < least && planned.memory.peak <= memory.limit() {

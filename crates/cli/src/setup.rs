@@ -192,14 +192,15 @@ impl Setup {
         })
     }
 
-    /// Takes a slower plan where this one does not fit, and refuses before any of it is done where none does. A plan from a file, and one
-    /// that passes were made for, are taken as they are.
+    /// Keeps as many weights encoded as fit. Takes a slower plan where this one does not fit without any, and refuses before any of it is
+    /// done where none does. A plan from a file, and one that passes were made for, are taken as they are.
     pub fn fit_memory(&mut self, args: &MemoryArgs) -> Result<()> {
         let what = match args.memory_limit {
             Some(_) => "the limit given by --memory-limit",
             None => "what this machine has available",
         };
         let limit = args.limit();
+        self.memory = self.memory.within(limit);
         if self.memory.peak <= limit {
             return Ok(());
         }

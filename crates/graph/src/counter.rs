@@ -1,11 +1,11 @@
-//! The counting machine: operations, predicted time, the keys that they need and the linear transforms.
+//! The counting machine: operations, predicted time, the keys that they need.
 
 mod paterson_stockmeyer;
 
 use self::paterson_stockmeyer::PatersonStockmeyer;
 use crate::machine::polynomial_depth;
 use crate::simulate::SimulationError;
-use crate::{CostTable, Diagonals, Level, Machine, Plain, PlainId, is_unit_interval};
+use crate::{CostTable, Diagonals, Level, Machine, Plain, is_unit_interval};
 use std::collections::BTreeMap;
 use taciturn_approx::Chebyshev;
 
@@ -40,7 +40,6 @@ pub struct Counter<'t> {
     rotations: BTreeMap<i64, Level>,
     relinearization: Option<Level>,
     conjugation: Option<Level>,
-    transforms: BTreeMap<(PlainId, Level), Diagonals>,
 }
 
 impl<'t> Counter<'t> {
@@ -54,7 +53,6 @@ impl<'t> Counter<'t> {
             rotations: BTreeMap::new(),
             relinearization: None,
             conjugation: None,
-            transforms: BTreeMap::new(),
         }
     }
 
@@ -81,13 +79,6 @@ impl<'t> Counter<'t> {
     /// The highest level of a conjugation.
     pub fn conjugation(&self) -> Option<Level> {
         self.conjugation
-    }
-
-    /// The linear transforms that occurred, each with the level of its operand.
-    pub fn transforms(&self) -> impl Iterator<Item = (&Diagonals, Level)> {
-        self.transforms
-            .iter()
-            .map(|(&(_, level), diagonals)| (diagonals, level))
     }
 
     fn take(operation: &'static str, level: Level, depth: u32) -> Result<Level, SimulationError> {
@@ -257,9 +248,6 @@ impl Machine for Counter<'_> {
             self.count_additions(1, level);
         }
         let count = diagonals.count();
-        self.transforms
-            .entry((diagonals.id(), *a))
-            .or_insert_with(|| diagonals.clone());
         self.counts.weights += count;
         if count == 1 {
             self.count_encodings(1, *a);

@@ -1,25 +1,25 @@
 //! The machine of ciphertexts: semantic operations on encrypted values, with public material only.
 
 mod recent;
+mod transforms;
 mod weights;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use taciturn_approx::Chebyshev;
-use taciturn_circuits::{
-    Bootstrapper, LinearTransform, Values, evaluate_chebyshev, slots_to_coeffs_levels,
-};
+use taciturn_circuits::{Bootstrapper, Values, evaluate_chebyshev, slots_to_coeffs_levels};
 use taciturn_ckks::{
     Ciphertext, CkksError, Complex64, Encoder, Evaluator, IntegerPlaintext, Parameters, Plaintext,
     Scale,
 };
 
 use self::recent::Recent;
+pub use self::transforms::ENCODED_AT_ONCE;
+use self::transforms::Transforms;
 use crate::keys::{bootstrap_shape, pair_fits};
 use crate::machine::{is_unit_interval, polynomial_depth};
-use crate::{CostTable, Diagonals, Graph, Level, Machine, Plain, PlainId, Plan, RunError};
+use crate::{Diagonals, Graph, Level, Machine, Plain, PlainId, Plan, RunError, weight_diagonals};
 
 fn engine_level(level: Level) -> taciturn_ckks::Level {
     taciturn_ckks::Level(level.index())
@@ -33,12 +33,12 @@ pub fn bootstrap_input_levels(log_slots: u32) -> u32 {
 /// Bytes of encoded masks and shifts that a machine keeps: more than a step of GPT-2 small uses, a few percent of its keys.
 pub const KEPT_MASKS: usize = 256 << 20;
 
-/// Computes on ciphertexts. Encoded weights and bootstrap tables are kept between steps.
+/// Computes on ciphertexts. Encoded weights, as far as there is room for them, and bootstrap tables are kept between steps.
 pub struct CpuMachine {
     params: Parameters,
     encoder: Encoder,
     evaluator: Evaluator,
-    transforms: HashMap<(PlainId, usize), Arc<LinearTransform>>,
+    transforms: Transforms,
     weights: HashMap<(PlainId, usize), IntegerPlaintext>,
     masks: Recent,
     bootstrappers: HashMap<(u32, u64, Values), Arc<Bootstrapper>>,
@@ -53,7 +53,7 @@ impl CpuMachine {
             encoder: Encoder::new(&params),
             params,
             evaluator,
-            transforms: HashMap::new(),
+            transforms: Transforms::default(),
             weights: HashMap::new(),
             masks: Recent::new(KEPT_MASKS),
             bootstrappers: HashMap::new(),
@@ -116,16 +116,14 @@ impl CpuMachine {
         }
     }
 
-    /// Encodes every weight and bootstrap table of a step's graph, so that no step waits for them. `progress` hears how many of how many
-    /// are done.
+    /// Encodes the weights of a step's graph that are kept, and its bootstrap tables, so that no step waits for them. `progress` hears how
+    /// many of how many are done.
     pub fn prepare(
         &mut self,
         graph: &Graph,
         plan: &Plan,
         mut progress: impl FnMut(usize, usize),
     ) -> Result<(), RunError<CkksError>> {
-        let table = CostTable::reference(self.params.slots(), plan.max_level);
-        let counter = plan.count(graph, &table)?;
         let mut refreshes = HashSet::new();
         for node in graph.nodes() {
             let (Some(bootstrap), Some(bound)) = (&plan.node(&node.name)?.bootstrap, node.bound)
@@ -142,7 +140,17 @@ impl CpuMachine {
             };
             refreshes.insert((bootstrap.slots, bound.to_bits(), values));
         }
-        let total = refreshes.len() + counter.transforms().count();
+        let mut products = Vec::new();
+        let mut seen = HashSet::new();
+        for node in graph.nodes() {
+            if let Some(diagonals) = weight_diagonals(&node.op, self.params.slots()) {
+                let level = plan.node(&node.name)?.level_in;
+                if seen.insert((diagonals.id(), level)) {
+                    products.push((diagonals, level));
+                }
+            }
+        }
+        let total = refreshes.len() + products.len();
         let mut done = 0;
         let mut step = || {
             progress(done, total);
@@ -157,9 +165,9 @@ impl CpuMachine {
             self.bootstrapper(slots, f64::from_bits(bound), values)
                 .map_err(failed)?;
         }
-        for (diagonals, level) in counter.transforms() {
+        for (diagonals, level) in products {
             step();
-            self.transform(diagonals, engine_level(level))
+            self.keep_transform(&diagonals, engine_level(level))
                 .map_err(failed)?;
         }
         step();
@@ -183,27 +191,6 @@ impl CpuMachine {
         )?);
         self.bootstrappers.insert(key, made.clone());
         Ok(made)
-    }
-
-    fn transform(
-        &mut self,
-        diagonals: &Diagonals,
-        level: taciturn_ckks::Level,
-    ) -> Result<Arc<LinearTransform>, CkksError> {
-        let key = (diagonals.id(), level.0);
-        if let Some(known) = self.transforms.get(&key) {
-            return Ok(known.clone());
-        }
-        // At the operand's own scale a plaintext takes the product to the next level's canonical scale.
-        let scale = self.params.scale(level);
-        let giants = (0..diagonals.giant_steps()).into_par_iter();
-        let steps: Vec<_> = giants
-            .map(|giant| self.encode_giant_step(diagonals, giant, scale))
-            .collect::<Result<Vec<_>, CkksError>>()?
-            .concat();
-        let transform = Arc::new(LinearTransform::from_steps(steps, scale));
-        self.transforms.insert(key, transform.clone());
-        Ok(transform)
     }
 }
 
@@ -321,14 +308,14 @@ impl Machine for CpuMachine {
         a: &Self::Value,
         diagonals: &Diagonals,
     ) -> Result<Self::Value, CkksError> {
-        let transform = self.transform(diagonals, self.level_of(a))?;
         let Some(turn) = diagonals.turn() else {
-            return self.landed(transform.apply(&self.encoder, &self.evaluator, a)?);
+            let sum = self.transformed(a, diagonals)?;
+            return self.landed(sum);
         };
         let mut both = self.evaluator.rotate(a, turn)?;
         self.evaluator.mul_by_i_assign(&mut both);
         self.evaluator.add_assign(&mut both, a)?;
-        let mut sum = transform.apply(&self.encoder, &self.evaluator, &both)?;
+        let mut sum = self.transformed(&both, diagonals)?;
         let conjugate = self.evaluator.conjugate(&sum)?;
         self.evaluator.add_assign(&mut sum, &conjugate)?;
         self.landed(sum)

@@ -9,6 +9,7 @@ use taciturn_ckks::Complex64;
 use crate::PlainId;
 
 type Fill = Arc<dyn Fn(usize, &mut [Vec<f64>]) + Send + Sync>;
+type Release = Arc<dyn Fn() + Send + Sync>;
 
 /// A key switch of its own, and one that shares its decomposition, in products with a plaintext: the proportions at the levels where
 /// products with weights are placed, measured on two cores of a Zen 4.
@@ -28,6 +29,7 @@ pub struct Diagonals {
     period: usize,
     packed: bool,
     fill: Fill,
+    release: Release,
 }
 
 impl Diagonals {
@@ -61,7 +63,21 @@ impl Diagonals {
             period,
             packed: false,
             fill: Arc::new(fill),
+            release: Arc::new(|| ()),
         }
+    }
+
+    /// With what [`release`](Diagonals::release) calls.
+    pub fn released_by(self, release: impl Fn() + Send + Sync + 'static) -> Self {
+        Diagonals {
+            release: Arc::new(release),
+            ..self
+        }
+    }
+
+    /// Called when no diagonal is needed for a while.
+    pub fn release(&self) {
+        (self.release)();
     }
 
     /// The same map with two diagonals in a plaintext. It needs at least two.
@@ -128,9 +144,9 @@ impl Diagonals {
         self.count
     }
 
-    /// Slots of a plaintext's period.
-    pub fn period(&self) -> usize {
-        self.period
+    /// Bytes of all plaintexts as integer coefficients, two for a slot, where these take 64 bits; half of it where all fit 32.
+    pub fn bytes(&self) -> usize {
+        self.count * self.period * 2 * size_of::<i64>()
     }
 
     /// Where the map is packed: the rotation of the operand that becomes its imaginary part.

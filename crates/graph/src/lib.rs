@@ -73,7 +73,7 @@ pub use attention::{AttentionSpec, PassSpec, RopeSpec};
 pub use choice::{Choice, Levels, Refreshed};
 pub use cost::{BootstrapCost, CostTable, LEVEL_COSTS, LevelCost};
 pub use counter::{Counter, Counts};
-pub use cpu::{CpuMachine, KEPT_MASKS, bootstrap_input_levels};
+pub use cpu::{CpuMachine, ENCODED_AT_ONCE, KEPT_MASKS, bootstrap_input_levels};
 pub use diagonals::Diagonals;
 pub use error::{GraphError, PlanError, RunError};
 pub use execute::{Step, run};

@@ -1,7 +1,7 @@
 //! Plans: at which level every value sits and where it is refreshed, as a file with a hash.
 
 use crate::shape::hexadecimal;
-use crate::{CostTable, Counter, Graph, Level, PlanError, lower::lower};
+use crate::{Level, PlanError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -154,23 +154,6 @@ impl Plan {
             *target = bootstrap.target.max(*target);
         }
         sizes
-    }
-
-    /// Every operation of a graph of this step, counted at the plan's levels; bootstraps and drops are left out.
-    pub(crate) fn count<'t>(
-        &self,
-        graph: &Graph,
-        table: &'t CostTable,
-    ) -> Result<Counter<'t>, PlanError> {
-        let mut counter = Counter::new(graph.slots(), table);
-        for node in graph.nodes().iter().filter(|node| !node.inputs.is_empty()) {
-            let level_in = self.node(&node.name)?.level_in;
-            let inputs = vec![&level_in; node.inputs.len()];
-            lower(graph, node, &mut counter, &inputs).map_err(|_| PlanError::Missing {
-                node: node.name.clone(),
-            })?;
-        }
-        Ok(counter)
     }
 
     /// Sets the hash to that of the content.

@@ -77,6 +77,9 @@ pub trait Entries: Send + Sync {
         }
     }
 
+    /// Called when no entry is needed for a while: memory that only repeats a file may go.
+    fn release(&self) {}
+
     /// `x * W` where there is a faster way than by its entries.
     fn apply(&self, _x: &[f64]) -> Option<Vec<f64>> {
         None
@@ -130,6 +133,10 @@ impl Entries for Block {
                 self.whole.read(row..row + 1, known.clone(), out);
             }
         }
+    }
+
+    fn release(&self) {
+        self.whole.release();
     }
 }
 
@@ -206,6 +213,11 @@ impl Matrix {
     /// All entries of some rows and columns, row by row: much faster than one at a time.
     pub fn read(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f64]) {
         self.entries.read(rows, columns, out);
+    }
+
+    /// No entry is needed for a while: memory that only repeats a file may go.
+    pub fn release(&self) {
+        self.entries.release();
     }
 
     /// Columns `start .. start + columns`, zero beyond the last.

@@ -156,6 +156,51 @@ fn every_operation_does_what_the_simulator_does() {
     }
 }
 
+/// Whatever is kept of the weights, and however much is encoded at once, the product is the same.
+#[test]
+fn weights_are_kept_or_encoded_when_used() {
+    let maps: Vec<Diagonals> = (0..3)
+        .map(|name| {
+            let map = Diagonals::new(PlainId::of(("map", name)), 2, 8, SLOTS, move |m, out| {
+                out.copy_from_slice(&Random::new(1000 * name + m as u64).vector(SLOTS))
+            });
+            if name == 1 { map.packed() } else { map }
+        })
+        .collect();
+    let plan = Plan {
+        max_level: TOP,
+        rotations: [2, 4, 6, 8].into_iter().map(|steps| (steps, TOP)).collect(),
+        conjugation: Some(TOP),
+        ..Plan::empty(SLOTS)
+    };
+    let x = Random::new(7).vector(SLOTS);
+    let mut simulator = exact(SLOTS);
+    let slots = simulator.encrypt(&x, TOP);
+    let want: Vec<Slots> = (maps.iter())
+        .map(|map| simulator.linear_transform(&slots, map).unwrap())
+        .collect();
+    let mut client = Client::new(PARAMS);
+    let giant = maps[0].bytes() / maps[0].giant_steps();
+    for (kept, at_once) in [
+        (u64::MAX, 0),
+        (0, 0),
+        (0, giant),
+        (0, usize::MAX),
+        (100_000, giant),
+    ] {
+        let mut machine = client.machine(&plan);
+        machine.limit_weights(kept, at_once);
+        let encrypted = client.encrypt(&x, TOP);
+        for _ in 0..2 {
+            for (map, want) in maps.iter().zip(&want) {
+                let have = machine.linear_transform(&encrypted, map).unwrap();
+                let error = worst(&client.decrypt(&have), want.as_slice());
+                assert!(error < OPERATION, "{kept} {at_once} {map:?}: {error:.1e}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_public_value_hides_nothing_and_computes_alike() {
     let mut client = Client::new(PARAMS);

@@ -46,6 +46,13 @@ impl Elements {
         }
     }
 
+    /// The pages that a mapped file takes are given back; they come again when they are read.
+    pub(crate) fn release(&self) {
+        if let Self::File { file, .. } = self {
+            file.release();
+        }
+    }
+
     /// One element.
     pub(crate) fn at(&self, index: usize) -> f32 {
         match self {

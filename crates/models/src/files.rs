@@ -24,6 +24,17 @@ impl FileBytes {
             Self::Mapped(map) => map,
         }
     }
+
+    /// Gives back the memory of what was read of a mapped file; it is read again when it is used.
+    pub(crate) fn release(&self) {
+        #[cfg(unix)]
+        if let Self::Mapped(map) = self {
+            // SAFETY: the map is of a file and never written to, so that the pages come back with the same bytes.
+            let advised = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+            // Only advice: without it the pages stay until the system needs them.
+            drop(advised);
+        }
+    }
 }
 
 /// The bytes of a file of at most `limit` bytes.

@@ -41,6 +41,11 @@ impl FoldedMatrix {
         self.scale * gain * (self.stored.at(i, j) - mean)
     }
 
+    /// The stored entries are not needed for a while.
+    pub(crate) fn release(&self) {
+        self.stored.release();
+    }
+
     /// The entries in some rows and columns, row by row; zero where either is `padding`.
     pub(crate) fn gather(&self, rows: &[u32], columns: &[u32], padding: u32, out: &mut [f64]) {
         self.stored.gather(rows, columns, padding, out);

@@ -76,6 +76,11 @@ impl Matrix {
         row.into_iter().map(f64::from).collect()
     }
 
+    /// The entries are not needed for a while: pages of a mapped file go.
+    pub(crate) fn release(&self) {
+        self.elements.release();
+    }
+
     /// The entries in some rows and columns, row by row; zero where either is `padding`. Read along the way they are stored.
     pub(crate) fn gather(&self, rows: &[u32], columns: &[u32], padding: u32, out: &mut [f64]) {
         let width = columns.len();

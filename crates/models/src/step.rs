@@ -79,6 +79,7 @@ impl StepModel {
             clear.step(&mut cache, token)?;
         }
         let prefix = prepared.prefix(&cache);
+        checkpoint.weights.release();
 
         let places = Places::new(config, slots, context)?;
         let width = config.width.next_power_of_two();

@@ -63,6 +63,16 @@ pub struct Weights {
 }
 
 impl Weights {
+    /// No weight is needed for a while: pages of mapped files go.
+    pub(crate) fn release(&self) {
+        self.head_rows().release();
+        // Any matrix of a file stands for all of it.
+        for block in &self.blocks {
+            let linears = [&block.query, &block.output, &block.up, &block.down];
+            linears.iter().for_each(|linear| linear.weight.release());
+        }
+    }
+
     /// Rows of the head: `vocabulary x width`.
     pub fn head_rows(&self) -> &Matrix {
         self.head.as_ref().unwrap_or(&self.tokens)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use taciturn_ckks::{Ciphertext, EvaluationKeys, Evaluator, Parameters};
-use taciturn_graph::{CpuMachine, Graph, Plan, Step, run};
+use taciturn_graph::{CpuMachine, ENCODED_AT_ONCE, Graph, Plan, Step, run};
 use taciturn_models::StepModel;
 
 use crate::passes::{Guess, PassPlan};
@@ -40,8 +40,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session after the public beginning-of-text token, with the client's keys. Encodes the weights; `progress` hears how many of how
-    /// many operands are done.
+    /// A session after the public beginning-of-text token, with the client's keys. Encodes the weights, of which at most `weight_limit` bytes are
+    /// kept, all where it is not given; `progress` hears how many of how many operands are done.
     ///
     /// Fails where the plan asks for what the parameters do not have or does not know the model's nodes, and where the keys do not cover it.
     pub fn new(
@@ -49,6 +49,7 @@ impl Session {
         plan: Plan,
         params: &Parameters,
         keys: EvaluationKeys,
+        weight_limit: Option<u64>,
         progress: impl FnMut(usize, usize),
     ) -> Result<Self, ServerError> {
         // The longest step has every node and every operand of all others.
@@ -56,6 +57,9 @@ impl Session {
         check::plan(&plan, params, &longest)?;
         check::keys(&keys, &plan, params)?;
         let mut machine = CpuMachine::new(Evaluator::new(params, keys));
+        if let Some(bytes) = weight_limit {
+            machine.limit_weights(bytes, ENCODED_AT_ONCE);
+        }
         machine.prepare(&longest, &plan, progress)?;
         let position = model.prefix_tokens();
         let mut session = Session {

@@ -61,6 +61,7 @@ impl Fixture {
             plan.clone(),
             &self.params,
             keys,
+            None,
             |_, _| {},
         )
     }

@@ -62,7 +62,8 @@ impl Exchange {
         let keys = client.requested_keys(&request, |_, _| {}).unwrap();
         let model = Arc::new(model);
         let plan = plans[0].clone();
-        let mut session = Session::new(model.clone(), plan, &params, keys, |_, _| {}).unwrap();
+        let mut session =
+            Session::new(model.clone(), plan, &params, keys, None, |_, _| {}).unwrap();
         let passes = PassPlan {
             tokens: TOKENS,
             plan: plans[1].clone(),

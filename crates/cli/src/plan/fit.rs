@@ -1,4 +1,4 @@
-//! Plans within a bound of memory: where the fastest does not fit, a slower one that does.
+//! Plans within a bound of memory: where the fastest does not fit even without weights kept encoded, a slower one that does.
 //!
 //! Keys are the most of a plan's memory beside the weights. Those of rotations, and the caches, are on the limbs of the levels where they are
 //! used, and every size of bootstrap has keys of its own, up to its highest target: plans with fewer levels and fewer sizes need less.
@@ -90,9 +90,10 @@ impl<'a> Planner<'a> {
             for levels in (1..=fastest.max_level.index() + 1).rev() {
                 let table = narrowed(&self.costs.table, levels, &sizes, smallest);
                 // Too few levels, or no size for a value: with fewer there is no plan either.
-                let Ok(plan) = self.plan(&table) else {
+                let Ok(mut plan) = self.plan(&table) else {
                     break;
                 };
+                plan.memory = plan.memory.within(limit);
                 // Fewer levels make no plan faster.
                 let slower = |best: &Candidate| plan.plan.microseconds >= best.plan.microseconds;
                 if fitted.best.as_ref().is_some_and(slower) {

@@ -195,9 +195,13 @@ impl Report {
             gb(report.key_bytes as u64)
         ),
         format!(
-            "{} of memory at most: weights {}, keys {} (expanded), caches {}, scratch {}; {} available",
+            "{} of memory at most: weights {}{}, keys {} (expanded), caches {}, scratch {}; {} available",
             gb(memory.peak),
             gb(memory.weights),
+            match memory.weights_encoded_per_token {
+                0 => String::new(),
+                bytes => format!(" ({} more encoded for every token)", gb(bytes)),
+            },
             gb(memory.keys),
             gb(memory.cache),
             gb(memory.scratch),

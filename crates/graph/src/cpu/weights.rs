@@ -6,33 +6,9 @@ use rayon::prelude::*;
 use taciturn_ckks::{Ciphertext, CkksError, IntegerPlaintext, Level, Scale};
 
 use super::{CpuMachine, complex};
-use crate::{Diagonals, Plain};
-
-/// Plaintexts that one thread computes before it encodes them: neighbours share what is read of the weights.
-const NEIGHBOURS: usize = 32;
+use crate::Plain;
 
 impl CpuMachine {
-    /// The plaintexts of one giant step of a linear map, by giant and baby rotation.
-    pub(super) fn encode_giant_step(
-        &self,
-        diagonals: &Diagonals,
-        giant: usize,
-        scale: Scale,
-    ) -> Result<Vec<(i64, i64, IntegerPlaintext)>, CkksError> {
-        let babies = diagonals.baby_steps();
-        let turn = diagonals.giant_rotation(giant);
-        let mut steps = Vec::with_capacity(babies);
-        for first in (0..babies).step_by(NEIGHBOURS) {
-            let some = first..(first + NEIGHBOURS).min(babies);
-            let values = diagonals.baby_giant_values(some.clone(), giant);
-            for (baby, values) in some.zip(values) {
-                let integers = self.encoder.encode_integers(&values, scale)?;
-                steps.push((turn, (baby * diagonals.stride()) as i64, integers));
-            }
-        }
-        Ok(steps)
-    }
-
     /// Encodes the weights that are not kept yet, at a level's scale.
     pub(super) fn keep_weights<'p>(
         &mut self,

@@ -58,7 +58,8 @@ fn spaced(matrix: &Matrix, slots: usize) -> Diagonals {
             }
         }
     };
-    Diagonals::neighbours(id, run, (rows / run).max(1), slots, fill).cheapest()
+    let count = (rows / run).max(1);
+    of(matrix, Diagonals::neighbours(id, run, count, slots, fill))
 }
 
 /// Slot `q` of diagonal m holds row `q / t + m`, cyclically, of column `q mod columns`.
@@ -80,7 +81,14 @@ fn periodic(matrix: &Matrix, slots: usize) -> Diagonals {
             }
         }
     };
-    Diagonals::neighbours(id, run, (columns / run).max(1), slots, fill).cheapest()
+    let count = (columns / run).max(1);
+    of(matrix, Diagonals::neighbours(id, run, count, slots, fill))
+}
+
+/// In the cheapest form, and giving the matrix's memory back.
+fn of(matrix: &Matrix, diagonals: Diagonals) -> Diagonals {
+    let matrix = matrix.clone();
+    diagonals.released_by(move || matrix.release()).cheapest()
 }
 
 /// Neighbouring rows over some columns, cyclically: as many as fit into `out`, row by row.

@@ -132,6 +132,10 @@ impl Entries for Padded {
         self.weight.gather(rows, columns, PADDING, out);
     }
 
+    fn release(&self) {
+        self.weight.release();
+    }
+
     fn apply(&self, x: &[f64]) -> Option<Vec<f64>> {
         let mut true_x = vec![0.0; self.weight.rows()];
         for (&x, &row) in x.iter().zip(&self.rows) {

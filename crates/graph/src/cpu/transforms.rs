@@ -1,0 +1,149 @@
+//! Encoded weights of linear maps: kept as far as there is room, otherwise made when they are used.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use taciturn_circuits::LinearTransform;
+use taciturn_ckks::{Ciphertext, CkksError, IntegerPlaintext, Level, Scale};
+
+use super::CpuMachine;
+use crate::{Diagonals, PlainId};
+
+/// Plaintexts that one thread computes before it encodes them: neighbours share what is read of the weights.
+const NEIGHBOURS: usize = 32;
+
+/// Bytes of weights that are encoded for one use at a time: those of the largest products of a block with 4,096 channels. Every further
+/// part of a product computes its baby steps again.
+pub const ENCODED_AT_ONCE: usize = 512 << 20;
+
+/// The map, and the level of its operand.
+type Key = (PlainId, usize);
+
+/// Linear maps that are kept encoded, and those for which there is no room. A fixed choice: with every map used once in a step, one that
+/// always makes room for the latest would have none of them when it comes again.
+#[derive(Default)]
+pub(super) struct Transforms {
+    kept: HashMap<Key, Arc<LinearTransform>>,
+    bytes: u64,
+    /// Bytes that may be kept, and bytes of what is encoded for one use at a time.
+    limit: Option<(u64, usize)>,
+    /// Never kept.
+    left_out: HashSet<Key>,
+}
+
+impl Transforms {
+    fn fits(&self, bytes: u64) -> bool {
+        (self.limit).is_none_or(|(limit, _)| self.bytes + bytes <= limit)
+    }
+}
+
+/// Plaintexts by giant and baby rotation.
+type Steps = Vec<(i64, i64, IntegerPlaintext)>;
+
+fn bytes(steps: &Steps) -> u64 {
+    let bytes = steps.iter().map(|(_, _, plain)| plain.coefficients.bytes());
+    bytes.sum::<usize>() as u64
+}
+
+impl CpuMachine {
+    /// Keeps at most `kept` bytes of encoded weights of linear maps: as many products of the first step as fit, always the same ones. The
+    /// others are encoded whenever they are used, about `at_once` bytes at a time. All are kept where nothing is said.
+    pub fn limit_weights(&mut self, kept: u64, at_once: usize) {
+        self.transforms.limit = Some((kept, at_once));
+    }
+
+    /// The map times the operand's slots, as the plaintexts say: a packed one's operand is complex, and so is its result.
+    pub(super) fn transformed(
+        &mut self,
+        operand: &Ciphertext,
+        diagonals: &Diagonals,
+    ) -> Result<Ciphertext, CkksError> {
+        let level = self.level_of(operand);
+        if let Some(kept) = self.keep_transform(diagonals, level)? {
+            return kept.apply(&self.encoder, &self.evaluator, operand);
+        }
+        let giants = diagonals.giant_steps();
+        let at_once = self
+            .transforms
+            .limit
+            .map_or(ENCODED_AT_ONCE, |limit| limit.1);
+        let at_once = (at_once / (diagonals.bytes() / giants)).max(1);
+        let scale = self.params.scale(level);
+        let mut sum: Option<Ciphertext> = None;
+        for first in (0..giants).step_by(at_once) {
+            let steps = self.encode_giant_steps(diagonals, first, at_once, scale)?;
+            let part = LinearTransform::from_steps(steps, scale);
+            let part = part.apply(&self.encoder, &self.evaluator, operand)?;
+            match &mut sum {
+                None => sum = Some(part),
+                Some(sum) => self.evaluator.add_assign(sum, &part)?,
+            }
+        }
+        diagonals.release();
+        sum.ok_or_else(|| CkksError::Mismatch {
+            operation: "linear map",
+            expected: "at least one diagonal".into(),
+            got: "none".into(),
+        })
+    }
+
+    /// Encodes a map that is not kept yet, unless there is no room for it.
+    pub(super) fn keep_transform(
+        &mut self,
+        diagonals: &Diagonals,
+        level: Level,
+    ) -> Result<Option<Arc<LinearTransform>>, CkksError> {
+        let key = (diagonals.id(), level.0);
+        if let Some(kept) = self.transforms.kept.get(&key) {
+            return Ok(Some(kept.clone()));
+        }
+        // Coefficients take half of the bytes at best.
+        let least = diagonals.bytes() as u64 / 2;
+        if self.transforms.left_out.contains(&key) || !self.transforms.fits(least) {
+            self.transforms.left_out.insert(key);
+            return Ok(None);
+        }
+        // At the operand's own scale a plaintext takes the product to the next level's canonical scale.
+        let scale = self.params.scale(level);
+        let steps = self.encode_giant_steps(diagonals, 0, diagonals.giant_steps(), scale)?;
+        diagonals.release();
+        let bytes = bytes(&steps);
+        if !self.transforms.fits(bytes) {
+            self.transforms.left_out.insert(key);
+            return Ok(None);
+        }
+        let transform = Arc::new(LinearTransform::from_steps(steps, scale));
+        self.transforms.bytes += bytes;
+        self.transforms.kept.insert(key, transform.clone());
+        Ok(Some(transform))
+    }
+
+    /// The plaintexts of at most `count` giant steps.
+    fn encode_giant_steps(
+        &self,
+        diagonals: &Diagonals,
+        first: usize,
+        count: usize,
+        scale: Scale,
+    ) -> Result<Steps, CkksError> {
+        let babies = diagonals.baby_steps();
+        let parts: Vec<(usize, usize)> = (first..diagonals.giant_steps().min(first + count))
+            .flat_map(|giant| (0..babies).step_by(NEIGHBOURS).map(move |b| (giant, b)))
+            .collect();
+        let encode = |(giant, first): (usize, usize)| {
+            let some = first..(first + NEIGHBOURS).min(babies);
+            let values = diagonals.baby_giant_values(some.clone(), giant);
+            let turn = diagonals.giant_rotation(giant);
+            let mut steps = Vec::with_capacity(some.len());
+            for (baby, values) in some.zip(values) {
+                let integers = self.encoder.encode_integers(&values, scale)?;
+                steps.push((turn, (baby * diagonals.stride()) as i64, integers));
+            }
+            Ok(steps)
+        };
+        let steps: Vec<Steps> =
+            (parts.into_par_iter().map(encode)).collect::<Result<_, CkksError>>()?;
+        Ok(steps.into_iter().flatten().collect())
+    }
+}
