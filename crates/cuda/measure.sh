@@ -1,44 +1,129 @@
 #!/usr/bin/env bash
-# On a machine with a GPU, beside the programs that package.sh made: checks the device limb for limb, then measures.
-# JSON goes into the folder given. Takes a few minutes; the first step that fails ends it.
-set -euo pipefail
-out=${1:?usage: measure.sh FOLDER}
+# On a machine with a GPU, beside the programs that package.sh made: checks the device limb for limb, then measures, within ten minutes.
+#
+#   measure.sh FOLDER [--device cuda|cpu|...] [--small]
+#
+# Each part has a time limit of its own and writes its output as it goes, so that a part that fails or is cut off loses nothing; the parts
+# after it run all the same. FOLDER/summary.txt says how each ended. --small takes an insecure parameter set and short parts, to try the
+# script; --device cpu runs it where no GPU is, as far as that goes.
+set -uo pipefail
+out=${1:?usage: measure.sh FOLDER [--device DEVICE] [--small]}
+shift
+device=cuda
+small=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --device) device=${2:?--device: expected a device} && shift ;;
+    --small) small=1 ;;
+    *) echo "measure.sh: unknown option $1" >&2 && exit 2 ;;
+    esac
+    shift
+done
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-cd "$(dirname "$0")"
+cd "$(dirname "$0")" || exit 1
+: >"$out/summary.txt"
 
-step() {
-    echo "== $1 ($SECONDS s)"
+params=(--params n16-128)
+levels=1,4,7,10,13
+sizes=(15 10)
+runs=11
+prompt="def add(a, b):"
+new_tokens=2
+if [ -n "$small" ]; then
+    params=(--params insecure-n11 --allow-insecure)
+    levels=1,4
+    sizes=(4)
+    runs=1
+    new_tokens=1
+fi
+
+say() {
+    printf '%4d s  %s\n' "$SECONDS" "$*" | tee -a "$out/summary.txt"
 }
 
-step "what is here"
-./taciturn doctor --json >"$out/doctor.json"
-grep -q '"gpu": true' "$out/doctor.json" || {
-    cat "$out/doctor.json"
-    echo "no GPU to measure" >&2
+# part NAME SECONDS COMMAND...: standard output to NAME.txt or NAME.json, the rest to NAME.err.
+part() {
+    local name=$1 limit=$2 start=$SECONDS code=0
+    shift 2
+    timeout --kill-after=10 "$limit" "$@" >"$out/$name" 2>"$out/$name.err" || code=$?
+    case $code in
+    0) say "$name: done in $((SECONDS - start)) s" ;;
+    124 | 137) say "$name: CUT OFF after $limit s; what it wrote is there" ;;
+    127) say "$name: MISSING: $1 is not here" ;;
+    *) say "$name: FAILED ($code): $(tail -n 1 "$out/$name.err")" ;;
+    esac
+    return $code
+}
+
+if [ ! -x ./taciturn ]; then
+    say "taciturn: MISSING: run crates/cuda/package.sh FOLDER where Rust is, and copy that folder here"
     exit 1
+fi
+bench() {
+    local name=$1 limit=$2
+    shift 2
+    part "$name.json" "$limit" ./taciturn bench "$@" "${params[@]}" --device "$device" --json
 }
 
-step "conformance suite on the device"
-./conformance --test-threads=4 2>&1 | tee "$out/conformance.txt"
+[ -f commit.txt ] && say "commit $(cat commit.txt)"
+part doctor.json 30 ./taciturn doctor --json
+if command -v nvidia-smi >/dev/null; then
+    part nvidia-smi.txt 20 nvidia-smi -q
+else
+    say "nvidia-smi: MISSING: clocks and driver are not noted"
+fi
+if grep -q '"gpu": *true' "$out/doctor.json"; then
+    say "a GPU is here"
+else
+    say "no GPU: $(grep -o '"gpu_error": *"[^"]*"' "$out/doctor.json")"
+    [ "$device" != cuda ] || say "parts that need it fail; --device cpu tries the others"
+fi
 
-step "kernels"
-./taciturn bench kernels --device cuda --json | tee "$out/kernels.json"
+# 1. Right before fast: every kernel limb for limb.
+part conformance.txt 120 ./conformance --test-threads=4
 
-step "rotations and products by level"
-./taciturn bench primitives --device cuda --json | tee "$out/primitives.json"
-
-for slots in 15 10; do
-    step "bootstrap of 2^$slots slots"
-    ./taciturn bench bootstrap --device cuda --slots $slots --runs 11 --json | tee "$out/bootstrap-$slots.json"
+# 2. Kernels beside the device's limits, then the rows of Cachemir's Table 9.
+bench kernels 60 kernels
+bench primitives 90 primitives
+for size in "${sizes[@]}"; do
+    bench "bootstrap-$size" 120 bootstrap --slots "$size" --levels "$levels" --runs "$runs"
 done
 
-if command -v compute-sanitizer >/dev/null; then
-    # Slow: short tests only, which take every kernel.
-    for tool in memcheck racecheck; do
-        step "$tool"
-        timeout 100 compute-sanitizer --tool $tool --error-exitcode 1 ./conformance --test-threads=1 \
-            products_are_negacyclic a_digit_extends fused_sums >"$out/$tool.txt" 2>&1 || tail -5 "$out/$tool.txt"
-    done
+# 3. Ways to come by the halves of keys.
+for way in expanded each-time; do
+    bench "bootstrap-$way" 60 bootstrap --slots "${sizes[-1]}" --runs "$runs" --key-halves "$way"
+done
+
+# 4. Whole tokens, and the processor's beside.
+generate() {
+    part "$1.json" "$2" ./taciturn generate --model model --prompt "$prompt" --max-new-tokens "$new_tokens" --seed 1 "${params[@]}" \
+        --device "$3" --json
+}
+if [ -d model ]; then
+    generate tokens-device 90 "$device"
+    generate tokens-cpu 150 cpu
+    tokens() { tr -d ' \n' <"$1" | grep -o '"tokens":\[[0-9,]*\]'; }
+    if [ -s "$out/tokens-device.json" ] && [ -s "$out/tokens-cpu.json" ]; then
+        if [ "$(tokens "$out/tokens-device.json")" = "$(tokens "$out/tokens-cpu.json")" ]; then
+            say "tokens: equal to the processor's, $(tokens "$out/tokens-device.json")"
+        else
+            say "tokens: DIFFERENT from the processor's"
+        fi
+    fi
+else
+    say "tokens: MISSING: no folder model"
 fi
-step "done"
+
+# 5. If time is left: slow tools on short tests that take every kernel.
+for tool in memcheck racecheck; do
+    if ! command -v compute-sanitizer >/dev/null; then
+        say "$tool: MISSING: compute-sanitizer is not here"
+    elif [ "$SECONDS" -lt 480 ]; then
+        part "$tool.txt" 60 compute-sanitizer --tool "$tool" --error-exitcode 1 ./conformance --test-threads=1 \
+            products_are_negacyclic a_digit_extends fused_sums
+    else
+        say "$tool: LEFT OUT: no time"
+    fi
+done
+say "all parts ran"

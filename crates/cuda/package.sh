@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds what a machine with a GPU needs and nothing else there: the command, the conformance suite, and measure.sh to run both.
+# Builds what a machine with a GPU needs and nothing else there: the command, the conformance suite, the demonstration model, and measure.sh
+# to run them.
 set -euo pipefail
 out=${1:?usage: crates/cuda/package.sh FOLDER}
 mkdir -p "$out"
@@ -18,4 +19,7 @@ install "$target/release/taciturn" "$out/taciturn"
 install "$suite" "$out/conformance"
 install crates/cuda/measure.sh "$out/measure.sh"
 strip "$out/taciturn" "$out/conformance"
+rm -rf "$out/model"
+cp -r models/llama-code-tiny "$out/model"
+git describe --always --dirty >"$out/commit.txt"
 ls -l "$out"

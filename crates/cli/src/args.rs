@@ -165,7 +165,10 @@ pub struct PlanArgs {
     /// them. By default 64, or as many as the model is calibrated for.
     #[arg(long, value_name = "N", value_parser = positive)]
     pub context: Option<NonZeroUsize>,
-    /// Measure this machine's costs first and keep them.
+    /// What computes: cpu, cuda, cuda:N or auto, as it is here, or a GPU by name that costs were measured of.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub device: String,
+    /// Measure the costs first, of this machine or of the GPU asked for, and keep them.
     #[arg(long)]
     pub measure: bool,
     /// How bootstraps are placed.

@@ -5,7 +5,7 @@ mod measure;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use taciturn_ckks::Parameters;
 use taciturn_graph::{CostTable, LevelCost, bootstrap_input_levels};
@@ -43,7 +43,7 @@ const PORTABLE: f64 = 5.0;
 impl Costs {
     /// This machine's table where it was measured, else the built-in one. Says on stderr why a table that is there is not taken.
     pub fn load(params: &Parameters) -> Result<Self> {
-        if let Some(path) = path(params) {
+        if let Some(path) = path(params, &machine(params)) {
             match Costs::read(&path, params) {
                 Ok(Some(costs)) => return Ok(costs),
                 Ok(None) => {}
@@ -85,10 +85,32 @@ impl Costs {
         }
     }
 
+    /// The table of a GPU. There is none but where one was measured: times of other machines say nothing of it.
+    pub fn load_gpu(params: &Parameters, gpu: &str) -> Result<Self> {
+        let path = path(params, &slug(gpu)).context("no folder for caches: set HOME")?;
+        let costs = Costs::read(&path, params).with_context(|| path.display().to_string())?;
+        match costs {
+            Some(costs) => Ok(costs),
+            None => bail!(
+                "--device: the costs of {gpu} were not measured yet; `taciturn plan --measure --device cuda` measures them and keeps {}",
+                path.display()
+            ),
+        }
+    }
+
     /// Measures this machine and keeps the table.
     pub fn measure(params: &Parameters) -> Result<Self> {
-        let costs = measure::measure(params)?;
-        if let Some(path) = path(params) {
+        Self::measure_as(params, params, &machine(params))
+    }
+
+    /// Measures a GPU and keeps the table; the parameters compute on it.
+    pub fn measure_gpu(params: &Parameters, device: &Parameters, gpu: &str) -> Result<Self> {
+        Self::measure_as(params, device, &slug(gpu))
+    }
+
+    fn measure_as(params: &Parameters, device: &Parameters, machine: &str) -> Result<Self> {
+        let costs = measure::measure(params, device)?;
+        if let Some(path) = path(params, machine) {
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder)
                     .with_context(|| format!("{}: cannot be made", folder.display()))?;
@@ -128,17 +150,24 @@ impl Costs {
     }
 }
 
-/// The table of these parameters, backend and threads in the user's cache folder.
-fn path(params: &Parameters) -> Option<PathBuf> {
+/// What tables of this machine are called: they differ by backend and threads.
+fn machine(params: &Parameters) -> String {
+    format!("{}-{}", params.ring().backend_name(), system::threads())
+}
+
+/// A GPU's name as part of a file's.
+fn slug(gpu: &str) -> String {
+    let words = gpu.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("-").to_lowercase()
+}
+
+/// The table of these parameters on a machine in the user's cache folder.
+fn path(params: &Parameters, machine: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
         .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
-    let name = format!(
-        "costs-{}-{}-{}.json",
-        params.name(),
-        params.ring().backend_name(),
-        system::threads()
-    );
+    let name = format!("costs-{}-{machine}.json", params.name());
     Some(folder.join("taciturn").join(name))
 }

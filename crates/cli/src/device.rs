@@ -2,13 +2,15 @@
 
 use std::str::FromStr;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::ValueEnum;
 use serde::Serialize;
 use taciturn_ckks::Parameters;
 
 use crate::args::DeviceArgs;
 use crate::failure::usage;
+use crate::memory::Prediction;
+use crate::system;
 
 /// What `--device` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +68,9 @@ pub struct GpuReport {
     pub multiprocessors: u32,
     /// Bytes of its memory.
     pub memory_bytes: u64,
+    /// Bytes of it that nobody used when it was opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_free_bytes: Option<u64>,
 }
 
 /// The same parameters on the device asked for, and the GPU where it is one.
@@ -88,6 +93,59 @@ pub fn place(params: &Parameters, args: &DeviceArgs) -> Result<(Parameters, Opti
     }
 }
 
+/// Refuses a plan that the GPU has too little free memory for.
+pub fn check_memory(
+    gpu: Option<&GpuReport>,
+    prediction: &Prediction,
+    halves: KeyHalves,
+) -> Result<()> {
+    let Some((gpu, free)) = gpu.and_then(|gpu| Some((gpu, gpu.memory_free_bytes?))) else {
+        return Ok(());
+    };
+    let keys = match halves {
+        KeyHalves::EachTime => prediction.keys / 2,
+        KeyHalves::Copied | KeyHalves::Expanded => prediction.keys,
+    };
+    let needed = prediction.weights + keys + prediction.cache + prediction.scratch;
+    ensure!(
+        needed <= free,
+        "memory of {}: the plan needs {} there ({needed} bytes), {} are free ({free} bytes); shorten the context, take a smaller model, \
+         or halve the keys with --key-halves each-time",
+        gpu.name,
+        system::gigabytes(needed),
+        system::gigabytes(free)
+    );
+    Ok(())
+}
+
+/// Runs a command. A device that fails in the midst of a computation ends it with the device's error.
+#[cfg(any(feature = "cuda", feature = "shim"))]
+pub fn with_errors(command: impl FnOnce() -> Result<()>) -> Result<()> {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
+    use taciturn_cuda::DeviceError;
+
+    let hook = take_hook();
+    set_hook(Box::new(move |info| {
+        if !info.payload().is::<DeviceError>() {
+            hook(info);
+        }
+    }));
+    // Nothing that the command worked on is looked at again.
+    match catch_unwind(AssertUnwindSafe(command)) {
+        Ok(outcome) => outcome,
+        Err(payload) => match payload.downcast::<DeviceError>() {
+            Ok(error) => Err(anyhow::Error::new(*error)),
+            Err(other) => resume_unwind(other),
+        },
+    }
+}
+
+/// Runs a command.
+#[cfg(not(any(feature = "cuda", feature = "shim")))]
+pub fn with_errors(command: impl FnOnce() -> Result<()>) -> Result<()> {
+    command()
+}
+
 #[cfg(feature = "cuda")]
 fn on_gpu(
     params: &Parameters,
@@ -96,7 +154,12 @@ fn on_gpu(
 ) -> Result<(Parameters, GpuReport)> {
     let gpu =
         taciturn_cuda::Gpu::open(ordinal).map_err(|error| usage(format!("--device: {error}")))?;
-    let report = report(gpu.info());
+    let (free, _) =
+        taciturn_cuda::Device::memory(&gpu).map_err(|error| usage(format!("--device: {error}")))?;
+    let report = GpuReport {
+        memory_free_bytes: Some(free as u64),
+        ..report(gpu.info())
+    };
     Ok((on_device(params, std::sync::Arc::new(gpu), halves)?, report))
 }
 
@@ -114,6 +177,7 @@ fn on_shim(params: &Parameters, halves: KeyHalves) -> Result<(Parameters, GpuRep
         capability: "none".to_owned(),
         multiprocessors: 0,
         memory_bytes: 0,
+        memory_free_bytes: None,
     };
     let shim = std::sync::Arc::new(Shim::new(Order::Ascending));
     Ok((on_device(params, shim, halves)?, report))
@@ -159,12 +223,43 @@ fn report(info: &taciturn_cuda::GpuInfo) -> GpuReport {
         capability: format!("{}.{}", info.capability.0, info.capability.1),
         multiprocessors: info.multiprocessors,
         memory_bytes: info.memory as u64,
+        memory_free_bytes: None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn too_little_free_memory_is_refused_with_what_is_needed() {
+        let prediction = Prediction {
+            weights_encoded_per_token: 0,
+            encoded: 0,
+            weights: 10,
+            keys: 40,
+            cache: 5,
+            scratch: 5,
+            peak: 1000,
+        };
+        let gpu = |free| GpuReport {
+            name: "a GPU".to_owned(),
+            capability: "9.0".to_owned(),
+            multiprocessors: 1,
+            memory_bytes: 100,
+            memory_free_bytes: Some(free),
+        };
+        let check = |free, halves| {
+            check_memory(Some(&gpu(free)), &prediction, halves).map_err(|e| e.to_string())
+        };
+        assert_eq!(check(60, KeyHalves::Copied), Ok(()));
+        assert_eq!(check(40, KeyHalves::EachTime), Ok(()));
+        let error = check(59, KeyHalves::Expanded).unwrap_err();
+        for part in ["a GPU", "60 bytes", "59 bytes", "--key-halves each-time"] {
+            assert!(error.contains(part), "{error}");
+        }
+        assert!(check_memory(None, &prediction, KeyHalves::Copied).is_ok());
+    }
 
     #[test]
     fn devices_have_names() {

@@ -100,7 +100,11 @@ pub fn run(args: &EvalArgs) -> Result<()> {
         setup.fit_memory(&args.memory)?;
     }
     let server = match &setup {
-        Some(setup) => Some(device::place(&setup.params, &args.device)?.0),
+        Some(setup) => {
+            let (server, gpu) = device::place(&setup.params, &args.device)?;
+            device::check_memory(gpu.as_ref(), &setup.memory, args.device.key_halves)?;
+            Some(server)
+        }
         None => None,
     };
     let mut totals = Totals::default();

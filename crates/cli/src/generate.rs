@@ -56,6 +56,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     setup.plan_passes(private.start..private.end - 1, args.pass_size, &args.memory)?;
     // Passes take memory beside the steps.
     setup.fit_memory(&args.memory)?;
+    device::check_memory(gpu.as_ref(), &setup.memory, args.device.key_halves)?;
     let exchange = Exchange::begin(&setup, &server)?;
     let made = exchange.made;
     let setup_seconds = start.elapsed().as_secs_f64();

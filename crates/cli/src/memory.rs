@@ -23,7 +23,7 @@ pub struct Prediction {
     pub peak: u64,
     /// What all encoded weights would take.
     #[serde(skip)]
-    encoded: u64,
+    pub encoded: u64,
 }
 
 impl Prediction {

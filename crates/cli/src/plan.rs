@@ -11,13 +11,15 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use taciturn_ckks::Parameters;
 
 use self::contexts::{ContextReport, contexts};
 use self::report::{Report, Tables};
 use self::sites::SiteReport;
-use crate::args::PlanArgs;
+use crate::args::{DeviceArgs, PlanArgs};
 use crate::checkpoint::Loaded;
 use crate::costs::Costs;
+use crate::device::{self, KeyHalves};
 use crate::failure::usage;
 use crate::setup::{Setup, parameters};
 use crate::strategy::compare;
@@ -41,11 +43,7 @@ pub fn run(args: &PlanArgs) -> Result<()> {
             loaded.calibration.context,
         )));
     }
-    let costs = if args.measure {
-        Costs::measure(&params)?
-    } else {
-        Costs::load(&params)?
-    };
+    let costs = costs(&params, args)?;
     let mut setup = Setup::placed(&loaded, &params, costs, context, args.placement)?;
     let fits = setup.fit_memory(&args.memory);
     if let Some(path) = &args.out {
@@ -105,6 +103,27 @@ pub fn run(args: &PlanArgs) -> Result<()> {
         system::print_text(&report.text())?;
     }
     fits
+}
+
+/// What operations take on the machine asked for.
+fn costs(params: &Parameters, args: &PlanArgs) -> Result<Costs> {
+    let Ok(device) = args.device.parse() else {
+        return Err(usage(format!(
+            "--device: no costs of {} were measured yet, nor of any other GPU, so that nothing can be predicted for one; on a machine that \
+             has it, `taciturn plan --measure --device cuda` measures them; without it expected cpu, cuda, cuda:N or auto",
+            args.device
+        )));
+    };
+    let device = DeviceArgs {
+        device,
+        key_halves: KeyHalves::default(),
+    };
+    match (device::place(params, &device)?, args.measure) {
+        ((_, None), true) => Costs::measure(params),
+        ((_, None), false) => Costs::load(params),
+        ((on_gpu, Some(gpu)), true) => Costs::measure_gpu(params, &on_gpu, &gpu.name),
+        ((_, Some(gpu)), false) => Costs::load_gpu(params, &gpu.name),
+    }
 }
 
 fn write(flag: &str, path: &Path, text: &str) -> Result<()> {

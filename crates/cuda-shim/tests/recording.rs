@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use taciturn_cuda::CudaBackend;
+use taciturn_cuda::{CudaBackend, DeviceError};
 use taciturn_cuda_shim::{Order, Shim};
 use taciturn_ring::{
     BackendKind, Basis, Form, Poly, Queue, Recorded, Recording, Ring, Work, primes_near,
@@ -259,6 +259,26 @@ fn what_cannot_be_kept_is_refused_with_right_results() {
     assert!(panicked.is_err() && !rings.queue().is_recording());
     let recorded = rings.record(&refs(&a), &mut |fixed: &[Poly]| Some(vec![product(fixed)]));
     assert!(recorded.recording.unwrap().replay(&refs(&a))[0] == expected);
+}
+
+#[test]
+fn memory_that_is_not_there_is_an_error_that_says_how_much() {
+    let primes = primes_near(2f64.powi(45), 10, LIMBS, &[]).unwrap();
+    let shim = Shim::new(Order::Descending).with_memory(1 << 20);
+    let ring = Ring::from_backend(10, &primes, Arc::new(CudaBackend::new(Arc::new(shim)))).unwrap();
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let zero = |_| ring.zero(ring.full_basis(), Form::Evaluation);
+        (0..64).map(zero).collect::<Vec<Poly>>()
+    }));
+    let error = panic.err().unwrap().downcast::<DeviceError>().unwrap();
+    let DeviceError::OutOfMemory { asked, held } = *error else {
+        panic!("{error}");
+    };
+    assert_eq!(asked, (LIMBS * 8) << 10);
+    assert!(held > (1 << 20) - 2 * asked && held <= 1 << 20);
+    // What was freed serves again.
+    let a = ring.uniform(&[1; 32], ring.full_basis());
+    assert_eq!(ring.mul_new(&a, &a).n(), 1 << 10);
 }
 
 #[test]

@@ -351,10 +351,10 @@ impl Drop for Pool {
 }
 
 /// A result of the device, where there is nobody to hand an error to: a computation in its midst has no other way out than running
-/// out of host memory has.
+/// out of host memory has. The panic carries the [`DeviceError`], for whoever catches it.
 pub(crate) fn done<T>(result: Result<T, DeviceError>) -> T {
     match result {
         Ok(value) => value,
-        Err(error) => panic!("{error}"),
+        Err(error) => std::panic::panic_any(error),
     }
 }

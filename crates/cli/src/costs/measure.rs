@@ -7,13 +7,13 @@ use rayon::prelude::*;
 use taciturn_circuits::{
     BootstrapShape, Bootstrapper, MESSAGE_RATIO_BITS, Values, slots_to_coeffs_levels,
 };
-use taciturn_ckks::{Complex64, Encoder, KeyRequest, Level, Parameters};
+use taciturn_ckks::{Complex64, Encoder, Evaluator, KeyRequest, Level, Parameters};
 use taciturn_graph::{BootstrapCost, CostTable, LevelCost};
 use taciturn_secret::Keyholder;
 
 use super::{Costs, Origin};
 use crate::bench::primitives;
-use crate::bench::timing::{median, shortest, sorted_ms};
+use crate::bench::timing::{median, shortest, sorted_ms, sorted_queued_ms};
 use crate::progress;
 use crate::system;
 
@@ -30,8 +30,8 @@ const LEVEL_RUNS: usize = 3;
 /// Timed rounds of plaintexts from slots to integers.
 const EMBED_RUNS: usize = 5;
 
-/// Measures a table; four minutes at N = 2^16.
-pub fn measure(params: &Parameters) -> Result<Costs> {
+/// Measures a table of what the device computes, which may be this machine; four minutes at N = 2^16.
+pub fn measure(params: &Parameters, device: &Parameters) -> Result<Costs> {
     let max = params.max_level().0;
     let mut client = Keyholder::new(params)?;
     let probes: Vec<usize> = primitives::probe_levels(max).collect();
@@ -44,7 +44,8 @@ pub fn measure(params: &Parameters) -> Result<Costs> {
         ROUNDS * probes.len() + sizes.len(),
         "measuring this machine",
     );
-    let evaluator = client.evaluator(&primitives::key_request(params))?;
+    let keys = client.evaluator(&primitives::key_request(params))?;
+    let evaluator = Evaluator::new(device, keys.keys().clone());
     let mut rounds: Vec<(usize, Vec<LevelCost>)> =
         probes.iter().map(|&level| (level, Vec::new())).collect();
     for _ in 0..ROUNDS {
@@ -72,9 +73,9 @@ pub fn measure(params: &Parameters) -> Result<Costs> {
     let mut alone: Vec<(u32, Vec<f64>)> = Vec::new();
     let mut pairs: Vec<(u32, Vec<f64>)> = Vec::new();
     for size in sizes {
-        let one = bootstrap(params, size, Values::Real, &mut keygen)?;
+        let one = bootstrap(params, device, size, Values::Real, &mut keygen)?;
         if size < params.log_slots() {
-            let mut pair = bootstrap(params, size, Values::Pair, &mut keygen)?;
+            let mut pair = bootstrap(params, device, size, Values::Pair, &mut keygen)?;
             // No level is left above the highest to take a pair apart: two bootstraps.
             pair[max] = 2.0 * one[max];
             pairs.push((size, pair));
@@ -119,6 +120,7 @@ fn by_target(measured: &[(u32, Vec<f64>)], log_slots: u32, max: usize) -> Vec<f6
 /// Milliseconds by target level of one size, of one real value or of a pair; adds milliseconds and MiB of its keys to `keygen`.
 fn bootstrap(
     params: &Parameters,
+    device: &Parameters,
     log_slots: u32,
     values: Values,
     keygen: &mut (f64, f64),
@@ -133,11 +135,12 @@ fn bootstrap(
         values,
         message_ratio_bits: MESSAGE_RATIO_BITS,
     };
-    let bootstrapper = Bootstrapper::new(client.encoder(), shape)?;
+    let encoder = Encoder::new(device);
+    let bootstrapper = Bootstrapper::new(&encoder, shape)?;
     let mut request = KeyRequest::default();
     bootstrapper.request_keys(highest, &mut request)?;
     let start = Instant::now();
-    let evaluator = client.evaluator(&request)?;
+    let evaluator = Evaluator::new(device, client.evaluator(&request)?.keys().clone());
     keygen.0 += start.elapsed().as_secs_f64() * 1e3;
     keygen.1 += evaluator.keys().resident_bytes() as f64 / (1 << 20) as f64;
     let halves = vec![Complex64::new(0.5, 0.0); 1 << log_slots];
@@ -146,13 +149,13 @@ fn bootstrap(
         .expand(params);
     let mut column = Vec::new();
     for target in TARGETS.map(|target| target.min(highest.0)) {
-        let (encoder, level) = (client.encoder(), Level(target));
-        let times = sorted_ms(RUNS, || match values {
+        let level = Level(target);
+        let times = sorted_queued_ms(device.ring(), RUNS, 1, || match values {
             Values::Pair => bootstrapper
-                .bootstrap_pair(encoder, &evaluator, [&input; 2], level)
+                .bootstrap_pair(&encoder, &evaluator, [&input; 2], level)
                 .map(drop),
             _ => bootstrapper
-                .bootstrap(encoder, &evaluator, &input, level)
+                .bootstrap(&encoder, &evaluator, &input, level)
                 .map(drop),
         })?;
         column.push((target as f64, shortest(&times)));

@@ -334,6 +334,8 @@ fn numbers_out_of_range() {
     ];
     let message = failure(2, &[&bench[..], &["--slots", "15"]].concat());
     names(&message, &["--slots", "at most 10", "got 15"]);
+    let message = failure(2, &[&bench[..], &["--levels", "1,40"]].concat());
+    names(&message, &["--levels", "at most 16", "got 40"]);
     let message = failure(2, &[&bench[..], &["--level", "40"]].concat());
     names(&message, &["--level", "at most 16", "got 40"]);
 }
@@ -347,6 +349,9 @@ fn devices_that_are_not_there() {
     // In a build without GPU support, and where so many GPUs are not.
     let message = failure(2, &["bench", "kernels", "--device", "cuda:99"]);
     names(&message, &["--device: "]);
+    // No GPU was measured: nothing is predicted for one, and the way to measure is named.
+    let message = failure(2, &["plan", "--device", "h200"]);
+    names(&message, &["h200", "no costs", "--measure --device cuda"]);
 }
 
 #[test]

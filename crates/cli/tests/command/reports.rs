@@ -160,13 +160,24 @@ fn primitives_and_bootstraps_are_measured() {
                 "hoisted_rotate_ms",
                 "product_rescale_ms",
                 "plain_product_ms",
+                "add_ms",
+                "rescale_ms",
                 "encode_ms",
             ],
         );
     }
     let report = json(
         &[
-            &["bench", "bootstrap", "--slots", "4", "--runs", "1"][..],
+            &[
+                "bench",
+                "bootstrap",
+                "--slots",
+                "4",
+                "--runs",
+                "1",
+                "--levels",
+                "1,4",
+            ][..],
             &small,
         ]
         .concat(),
@@ -184,6 +195,13 @@ fn primitives_and_bootstraps_are_measured() {
         ],
     );
     assert_eq!(report["log_slots"], 4);
+    let levels = report["levels"].as_array().expect("levels");
+    let of: Vec<u64> = levels.iter().filter_map(|l| l["level"].as_u64()).collect();
+    assert_eq!(of, [1, 4]);
+    levels
+        .iter()
+        .for_each(|level| positive(level, &["bootstrap_ms"]));
+    assert!(report["plain_ms"].is_null() && report["limits"].is_null());
     assert!(report["bits_mean"].as_f64() >= Some(16.0), "{report}");
 }
 
@@ -328,7 +346,7 @@ fn kernels_are_measured() {
         "cpu",
         "--json",
     ]);
-    assert!(report["gpu"].is_null());
+    assert!(report["gpu"].is_null() && report["limits"].is_null());
     let operations = report["operations"].as_array().expect("operations");
     let names: Vec<&str> = operations
         .iter()
