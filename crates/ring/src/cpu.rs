@@ -97,8 +97,7 @@ impl<K: Kernels> Backend for CpuBackend<K> {
 
     fn intt_into(&self, tables: &Tables, out: &mut Poly, a: &Poly) {
         each_limb(out, |i, _, out| {
-            out.copy_from_slice(a.limb(i));
-            self.0.intt(tables.ntt(i), out);
+            self.0.intt_into(tables.ntt(i), out, a.limb(i));
         });
         out.form = Form::Coefficient;
     }

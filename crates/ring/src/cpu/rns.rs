@@ -28,10 +28,15 @@ impl<K: Kernels> CpuBackend<K> {
         let split = |(k, y): (usize, &mut [u64])| {
             let (i, inverse) = (limbs[k], conversion.inverses()[k]);
             let (q, y) = (tables.moduli()[i], &mut y[..n]);
-            y.copy_from_slice(a.limb(i));
             match a.form {
-                Form::Evaluation => self.0.intt(tables.ntt(i).scaled(inverse), y),
-                Form::Coefficient => self.0.scale(q, y, q.montgomery_mul(inverse, 1)),
+                Form::Evaluation => {
+                    let table = tables.ntt(i).scaled(inverse);
+                    self.0.intt_into(table, y, a.limb(i));
+                }
+                Form::Coefficient => {
+                    y.copy_from_slice(a.limb(i));
+                    self.0.scale(q, y, q.montgomery_mul(inverse, 1));
+                }
             }
         };
         if parallel(sources * n) {

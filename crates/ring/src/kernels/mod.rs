@@ -31,6 +31,7 @@ pub(crate) trait Kernels: Copy + Send + Sync + 'static {
     /// `out = (a - ntt(out))·factor`, the factor in Montgomery form: how divisions end.
     fn ntt_sub_scale(self, table: NttTable<'_>, out: &mut [u64], a: &[u64], factor: u64);
     fn intt(self, table: NttTable<'_>, a: &mut [u64]);
+    fn intt_into(self, table: NttTable<'_>, out: &mut [u64], a: &[u64]);
 
     fn add(self, q: Modulus, a: &mut [u64], b: &[u64]);
     fn sub(self, q: Modulus, a: &mut [u64], b: &[u64]);

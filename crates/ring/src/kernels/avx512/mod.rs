@@ -85,6 +85,13 @@ impl Kernels for Avx512 {
         with_features!(self, ntt::inverse(table, a))
     }
 
+    fn intt_into(self, table: NttTable<'_>, out: &mut [u64], a: &[u64]) {
+        if a.len() < ntt::MIN_WORDS {
+            return Portable.intt_into(table, out, a);
+        }
+        with_features!(self, ntt::inverse_into(table, out, a))
+    }
+
     fn add(self, q: Modulus, a: &mut [u64], b: &[u64]) {
         with_features!(self, pointwise::add(q, a, b))
     }

@@ -10,7 +10,7 @@ mod forward;
 mod inverse;
 
 pub(super) use forward::{forward, forward_mul, forward_narrow, forward_sub_scale};
-pub(super) use inverse::inverse;
+pub(super) use inverse::{inverse, inverse_into};
 
 use super::lanes::*;
 use crate::{Modulus, automorphism::LANES};

@@ -6,10 +6,23 @@ use crate::tables::NttTable;
 /// Canonical words to canonical words.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(in super::super) fn inverse(table: NttTable<'_>, a: &mut [u64]) {
+    let read = |_, group: &Group| load(group);
     if is_lazy(table.modulus) {
-        Stages::<true>::new(table).all(a);
+        Stages::<true>::new(table).all(a, read);
     } else {
-        Stages::<false>::new(table).all(a);
+        Stages::<false>::new(table).all(a, read);
+    }
+}
+
+/// [`inverse`] of `a`, into `out`.
+#[target_feature(enable = "avx512f,avx512ifma")]
+pub(in super::super) fn inverse_into(table: NttTable<'_>, out: &mut [u64], a: &[u64]) {
+    let a = groups(a);
+    let read = |k: usize, _: &Group| load(&a[k]);
+    if is_lazy(table.modulus) {
+        Stages::<true>::new(table).all(out, read);
+    } else {
+        Stages::<false>::new(table).all(out, read);
     }
 }
 
@@ -42,9 +55,10 @@ impl<'a, const LAZY: bool> Stages<'a, LAZY> {
         }
     }
 
+    /// All stages. The first ones see words through `read`, with the place of their group.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
-    fn all(&self, a: &mut [u64]) {
+    fn all(&self, a: &mut [u64], read: impl Fn(usize, &Group) -> Words) {
         // The last pass takes what the first four stages and passes of three leave over.
         let radix = match (a.len().ilog2() - LAST_STAGES) % 3 {
             0 => 8,
@@ -58,7 +72,10 @@ impl<'a, const LAZY: bool> Stages<'a, LAZY> {
         }
         let total = a.len() / cached;
         for (block, k) in a.chunks_exact_mut(cached).zip((total..2 * total).rev()) {
-            self.first((k + 1) * (cached / LAST), block);
+            let done = (2 * total - 1 - k) * (cached / LANES);
+            self.first((k + 1) * (cached / LAST), block, |group, words| {
+                read(done + group, words)
+            });
             let mut inner = LAST;
             while inner < cached {
                 inner *= 8;
@@ -174,20 +191,20 @@ impl<'a, const LAZY: bool> Stages<'a, LAZY> {
     /// The first four stages of blocks of sixteen words; the root of the first block's last stage is the one before `end`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
-    fn first(&self, end: usize, a: &mut [u64]) {
+    fn first(&self, end: usize, a: &mut [u64], read: impl Fn(usize, &Group) -> Words) {
         let count = a.len() / LAST;
         let roots = LastRoots::new(self.roots, end - count, count);
         let (many, few) = blocks_mut(a).as_chunks_mut::<TOGETHER>();
         let done = TOGETHER * many.len();
         for (i, blocks) in many.iter_mut().enumerate() {
-            self.first_blocks(roots, count - 1 - TOGETHER * i, blocks);
+            self.first_blocks(roots, TOGETHER * i, blocks, &read);
         }
         for (i, block) in few.iter_mut().enumerate() {
-            self.first_blocks(roots, count - 1 - done - i, std::array::from_mut(block));
+            self.first_blocks(roots, done + i, std::array::from_mut(block), &read);
         }
     }
 
-    /// `last` is the place of the first block's roots; the others' come before.
+    /// Blocks from number `place` on. The roots of the first of all are the last.
     ///
     /// Registers hold their words in reverse, and so meet the roots in the order of the table.
     #[inline]
@@ -195,9 +212,11 @@ impl<'a, const LAZY: bool> Stages<'a, LAZY> {
     fn first_blocks<const B: usize>(
         &self,
         roots: LastRoots<'_>,
-        last: usize,
+        place: usize,
         blocks: &mut [[Group; 2]; B],
+        read: &impl Fn(usize, &Group) -> Words,
     ) {
+        let last = roots.by_one.len() - 1 - place;
         let even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
         let odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
         let even_reversed = _mm512_setr_epi64(14, 12, 10, 8, 6, 4, 2, 0);
@@ -207,7 +226,9 @@ impl<'a, const LAZY: bool> Stages<'a, LAZY> {
         let mut pairs = [(_mm512_setzero_si512(), _mm512_setzero_si512()); B];
         for b in 0..B {
             let w = self.p.factor(load(&roots.by_eight[last - b]));
-            let (x, y) = (load(&blocks[b][0]), load(&blocks[b][1]));
+            let group = 2 * (place + b);
+            let x = read(group, &blocks[b][0]);
+            let y = read(group + 1, &blocks[b][1]);
             let (u, v) = (
                 _mm512_permutex2var_epi64(x, even_reversed, y),
                 _mm512_permutex2var_epi64(x, odd_reversed, y),
