@@ -1,5 +1,7 @@
 //! Linear transforms by double-hoisted baby-step giant-step (Bossuat et al. 2021, section 4).
 
+mod divided;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use taciturn_ckks::{
@@ -169,7 +171,18 @@ impl LinearTransform {
         if let Some([(0, Diagonal::Integers(only))]) = only {
             return ev.rescale(&ev.mul_plain(ct, &encoder.to_plaintext(only, ct.basis()))?);
         }
+        let special = ev.params().gadget(gadget).special.len();
+        if self.divides_first(ct.basis().len(), special) {
+            return self.apply_divided(ev, ct, gadget);
+        }
         ev.mod_down_rescale(&self.apply_hoisted(ev, &ev.hoist(ct, gadget))?)
+    }
+
+    fn baby_steps(&self) -> Vec<i64> {
+        let babies: BTreeSet<i64> = (self.diagonals.values().flatten())
+            .map(|term| term.0)
+            .collect();
+        babies.into_iter().collect()
     }
 
     /// The matrix times the slots of a value that is ready for rotations, before the division by P and the rescaling that end it.
@@ -187,13 +200,7 @@ impl LinearTransform {
         };
         let special = ev.params().gadget(gadget).special;
         let wide = basis.union(special);
-        let babies: BTreeSet<i64> = self
-            .diagonals
-            .values()
-            .flatten()
-            .map(|term| term.0)
-            .collect();
-        let babies: Vec<i64> = babies.into_iter().collect();
+        let babies = self.baby_steps();
         // The giant step 0, which needs no rotation, comes first: the others are added to it.
         let unturned = self.diagonals.get(&0).map(|terms| (0, terms));
         let turned = self

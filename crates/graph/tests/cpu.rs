@@ -156,6 +156,37 @@ fn every_operation_does_what_the_simulator_does() {
     }
 }
 
+/// With many giant steps the baby steps are multiplied without special limbs.
+#[test]
+fn maps_of_many_diagonals_agree_with_the_simulator() {
+    let map = Diagonals::new(PlainId::of("many"), 2, 512, SLOTS, |m, out| {
+        let row = Random::new(m as u64).vector(SLOTS);
+        out.iter_mut().zip(row).for_each(|(out, x)| *out = x / 16.0);
+    });
+    let low = Level(2);
+    for map in [map.clone(), map.packed()] {
+        let steps = [map.baby_rotations(), map.giant_rotations()].concat();
+        let plan = Plan {
+            max_level: low,
+            rotations: (steps.into_iter().chain(map.turn()))
+                .map(|steps| (steps, low))
+                .collect(),
+            conjugation: Some(low),
+            ..Plan::empty(SLOTS)
+        };
+        let x = Random::new(8).vector(SLOTS);
+        let mut simulator = exact(SLOTS);
+        let slots = simulator.encrypt(&x, low);
+        let want = simulator.linear_transform(&slots, &map).unwrap();
+        let mut client = Client::new(PARAMS);
+        let mut machine = client.machine(&plan);
+        let encrypted = client.encrypt(&x, low);
+        let have = machine.linear_transform(&encrypted, &map).unwrap();
+        let error = worst(&client.decrypt(&have), want.as_slice());
+        assert!(error < OPERATION, "{map:?}: {error:.1e}");
+    }
+}
+
 /// Whatever is kept of the weights, and however much is encoded at once, the product is the same.
 #[test]
 fn weights_are_kept_or_encoded_when_used() {
