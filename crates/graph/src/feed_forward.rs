@@ -25,15 +25,66 @@ pub struct FeedForwardSpec {
     pub polynomial: Chebyshev,
 }
 
+impl FeedForwardSpec {
+    /// What one block of the hidden entries takes and gives.
+    fn block(&self, number: usize, columns: usize) -> Self {
+        let start = number * columns;
+        let entries = |bias: &Option<Vec<f64>>| {
+            let bias = bias.as_ref()?;
+            Some(bias[start..start + columns].to_vec())
+        };
+        FeedForwardSpec {
+            up: self.up.block(start, columns),
+            up_bias: entries(&self.up_bias),
+            gate: self.gate.as_ref().map(|gate| gate.block(start, columns)),
+            gate_bias: entries(&self.gate_bias),
+            down: self.down.row_block(number, columns),
+            ..self.clone()
+        }
+    }
+}
+
 impl Graph {
-    /// A feed-forward network for a normed periodic value. Nodes `name.*`.
+    /// A feed-forward network for a normed periodic value. Nodes `name.*`. Where it is wider than the slots, in blocks of as many columns, whose
+    /// nodes are numbered.
     pub fn feed_forward(
         &mut self,
         name: &str,
         x: NodeId,
         spec: &FeedForwardSpec,
     ) -> Result<NodeId, GraphError> {
-        let part = |part: &str| format!("{name}.{part}");
+        let columns = spec.up.columns().min(self.token_slots());
+        let blocks = spec.up.columns() / columns;
+        let mut sum = None;
+        for number in 0..blocks {
+            let down = match blocks {
+                1 => self.feed_forward_block(name, x, spec, "")?,
+                _ => {
+                    let block = spec.block(number, columns);
+                    self.feed_forward_block(name, x, &block, &format!(".{number}"))?
+                }
+            };
+            sum = Some(match sum {
+                None => down,
+                Some(sum) => self.add(format!("{name}.down_sum.{number}"), sum, down)?,
+            });
+        }
+        let down = sum.expect("there is at least one block");
+        match &spec.down_bias {
+            Some(bias) => self.add_plain(format!("{name}.down_bias"), down, bias.clone()),
+            None => Ok(down),
+        }
+    }
+
+    /// One block, without the last bias; `suffix` ends the names of its nodes.
+    fn feed_forward_block(
+        &mut self,
+        name: &str,
+        x: NodeId,
+        spec: &FeedForwardSpec,
+        suffix: &str,
+    ) -> Result<NodeId, GraphError> {
+        let part = |part: &str| format!("{name}.{part}{suffix}");
         let (scale, shift) = to_unit(&spec.polynomial);
         let argument = spec.gate.as_ref().unwrap_or(&spec.up);
         let product = self.product_spaced(part("argument"), x, argument, 0)?;
@@ -64,10 +115,11 @@ impl Graph {
             hidden = self.mul(part("gated"), hidden, up)?;
         }
         let hidden = self.repeat(part("repeat"), hidden)?;
-        let down = self.product_periodic(part("down"), hidden, &spec.down)?;
-        match &spec.down_bias {
-            Some(bias) => self.add_plain(part("down_bias"), down, bias.clone()),
-            None => Ok(down),
-        }
+        // A part may be larger than the whole, whose bound is known by its name.
+        let down = match suffix {
+            "" => part("down"),
+            _ => part("down_part"),
+        };
+        self.product_periodic(down, hidden, &spec.down)
     }
 }

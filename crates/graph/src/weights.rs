@@ -140,6 +140,23 @@ impl Entries for Block {
     }
 }
 
+/// Rows of a matrix from `start` on.
+struct RowBlock {
+    whole: Matrix,
+    start: usize,
+}
+
+impl Entries for RowBlock {
+    fn at(&self, row: usize, column: usize) -> f64 {
+        self.whole.at(self.start + row, column)
+    }
+
+    fn read(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f64]) {
+        let rows = self.start + rows.start..self.start + rows.end;
+        self.whole.read(rows, columns, out);
+    }
+}
+
 /// A weight matrix; a product maps `x` of `rows` entries to `x * W` of `columns` entries.
 ///
 /// `rows` and `columns` are powers of two (padded with zeros). The name must name the content: it goes into the ids of the
@@ -225,6 +242,14 @@ impl Matrix {
         let name = format!("{}[{start}+{columns}]", self.name);
         let whole = self.clone();
         Matrix::new(name, self.rows, columns, Block { whole, start })
+    }
+
+    /// Block number `number` of blocks of `rows` rows, which divide the matrix's.
+    pub fn row_block(&self, number: usize, rows: usize) -> Matrix {
+        let start = number * rows;
+        let name = format!("{}[rows {start}+{rows}]", self.name);
+        let whole = self.clone();
+        Matrix::new(name, rows, self.columns, RowBlock { whole, start })
     }
 
     /// `x * W`.

@@ -110,6 +110,11 @@ fn divergence(got: &[f64], expected: &[f64]) -> f64 {
 
 /// A prompt in two runs of passes, the second onto the caches that the first left; then decoding.
 fn check(spec: &RandomSpec, slots: usize, sizes: &[usize]) {
+    check_some(spec, slots, sizes, sizes);
+}
+
+/// The same where only some of the sizes are run.
+fn check_some(spec: &RandomSpec, slots: usize, sizes: &[usize], tested: &[usize]) {
     let folder = tempfile::tempdir().unwrap();
     spec.write(folder.path()).unwrap();
     let checkpoint = Checkpoint::load(folder.path()).unwrap();
@@ -141,7 +146,7 @@ fn check(spec: &RandomSpec, slots: usize, sizes: &[usize]) {
         .collect();
 
     assert_eq!(model.pass_sizes(), sizes, "{spec:?}");
-    for &size in sizes {
+    for &size in tested {
         let pass = model.pass(size).unwrap();
         let pass_plan = pass
             .plan(&table, &Optimal::default(), &plan.caches, true)
@@ -226,10 +231,14 @@ fn shape(width: usize, heads: usize, layers: usize) -> RandomSpec {
     }
 }
 
-/// In one group of tokens and in several; heads that are padded.
+/// In one group of tokens and in several; heads that are padded; feed-forward networks in several ciphertexts.
 #[test]
 fn prompts_in_passes_and_one_by_one() {
-    check(&shape(32, 2, 2), 512, &[2, 4, 8]);
+    let wide = RandomSpec {
+        hidden: 128,
+        ..shape(32, 2, 2)
+    };
+    check(&wide, 256, &[2, 4]);
     check(&shape(48, 3, 1), 256, &[2]);
 }
 
@@ -250,10 +259,11 @@ fn prompts_of_the_llama_family() {
         queries,
         tied_head: false,
         activation: "silu",
+        hidden: 96,
         ..shape(32, heads, 1)
     };
-    check(&llama(RandomFamily::Llama, 2, 1), 256, &[2, 4]);
-    check(&llama(RandomFamily::Qwen3, 2, 2), 512, &[2, 4, 8]);
+    check_some(&llama(RandomFamily::Llama, 2, 1), 256, &[2, 4], &[4]);
+    check_some(&llama(RandomFamily::Qwen3, 2, 2), 512, &[2, 4, 8], &[4]);
 }
 
 #[test]

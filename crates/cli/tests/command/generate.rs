@@ -100,6 +100,9 @@ fn prompts_are_read_in_passes() {
     assert!(auto["passes"]["tokens"].as_u64() >= Some(2), "{auto}");
     let refused = harness::failure(2, &arguments("3"));
     harness::names(&refused, &["--pass-size", "got 3"]);
+    let long = "def ".repeat(200);
+    let refused = harness::failure(2, &["generate", "--public-prefix", &long, "--prompt", "x"]);
+    harness::names(&refused, &["--public-prefix", "expected at most"]);
 }
 
 /// Rotary embeddings differ from token to token, and queries share keys.

@@ -16,16 +16,11 @@ pub struct Pass<'m> {
 }
 
 impl StepModel {
-    /// The numbers of tokens that passes can have, ascending: powers of two from 2, as many as leave every product's width and the scores of all
-    /// pairs in one ciphertext.
+    /// The numbers of tokens that passes can have, ascending: powers of two from 2, as many as leave the width, and the scores of all pairs, in
+    /// one ciphertext. A wider feed-forward network takes several.
     pub fn pass_sizes(&self) -> Vec<usize> {
         let heads = self.places.heads();
-        let forward = self
-            .layers
-            .iter()
-            .map(|layer| layer.feed_forward.up.columns());
-        let widest = forward.chain([self.width, heads.query_width()]).max();
-        let room = self.slots / widest.unwrap_or(1);
+        let room = self.slots / self.width.max(heads.query_width());
         let pairs = heads.channels() / heads.parts();
         std::iter::successors(Some(2), |tokens| Some(2 * tokens))
             .take_while(|&tokens| tokens <= room.min(pairs))
