@@ -124,7 +124,7 @@ impl Bootstrapper {
         let a = std::f64::consts::TAU / ratio;
         let slope = 1.0 - a * a / 8.0;
         let trace = Trace::new(&params, 1 << log_complex, shape.is_constant());
-        let halves = (shape.values == Values::Pair).then(|| Halves::new(shape.log_slots));
+        let halves = (shape.values == Values::Pair).then(|| Halves::new(&params, shape.log_slots));
         Ok(Self {
             circuit: CircuitId::new(),
             params,

@@ -1,25 +1,24 @@
 //! Two values in one, the first in the even blocks of slots and the second in the odd ones.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::OnceLock;
 
 use taciturn_ckks::{
-    Ciphertext, CkksError, Complex64, Encoder, Evaluator, IntegerPlaintext, Scale,
+    Ciphertext, CkksError, Complex64, Encoder, Evaluator, IntegerPlaintext, Parameters,
 };
 
 /// Takes a value of period 2d apart into two of period d: its even blocks of d slots, and its odd ones.
 pub(crate) struct Halves {
     d: usize,
-    /// The even blocks' mask, by the bits of its scale: where a device computes it stays there.
-    masks: Mutex<HashMap<u64, Arc<IntegerPlaintext>>>,
+    /// The mask of the even blocks by the operand's level, encoded at its scale when first used.
+    even: Vec<OnceLock<IntegerPlaintext>>,
 }
 
 impl Halves {
     /// For blocks of 2^log_d slots.
-    pub(crate) fn new(log_d: u32) -> Self {
+    pub(crate) fn new(params: &Parameters, log_d: u32) -> Self {
         Self {
             d: 1 << log_d,
-            masks: Mutex::default(),
+            even: vec![OnceLock::new(); params.max_level().0 + 1],
         }
     }
 
@@ -35,8 +34,7 @@ impl Halves {
         ev: &Evaluator,
         both: &Ciphertext,
     ) -> Result<[Ciphertext; 2], CkksError> {
-        let mask = self.mask(encoder, both.scale)?;
-        let even = encoder.to_plaintext(&mask, both.basis());
+        let even = encoder.to_plaintext(self.mask(encoder, both)?, both.basis());
         // With E the even blocks' mask, o the operand and t what it is when turned: E o + (1 - E) t = E (o - t) + t is the first value
         // everywhere, and (1 - E) o + E t = o - E (o - t) the second.
         let turned = ev.rotate(both, self.rotation())?;
@@ -55,15 +53,14 @@ impl Halves {
         Ok([ev.rescale(&first)?, ev.rescale(&second)?])
     }
 
-    fn mask(&self, encoder: &Encoder, scale: Scale) -> Result<Arc<IntegerPlaintext>, CkksError> {
-        let mut masks = self.masks.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(mask) = masks.get(&scale.0.to_bits()) {
-            return Ok(mask.clone());
+    fn mask(&self, encoder: &Encoder, both: &Ciphertext) -> Result<&IntegerPlaintext, CkksError> {
+        // A level has as many limbs and one.
+        let known = &self.even[both.basis().len() - 1];
+        if let Some(mask) = known.get() {
+            return Ok(mask);
         }
         let ones = (0..2 * self.d).map(|i| Complex64::new(f64::from(u8::from(i < self.d)), 0.0));
-        let mask = encoder.encode_integers(&ones.collect::<Vec<_>>(), scale)?;
-        let mask = Arc::new(mask);
-        masks.insert(scale.0.to_bits(), mask.clone());
-        Ok(mask)
+        let mask = encoder.encode_integers(&ones.collect::<Vec<_>>(), both.scale)?;
+        Ok(known.get_or_init(|| mask))
     }
 }

@@ -13,7 +13,7 @@ use crate::{PublicKey, Randomness, SecretKey, secret_key::wipe};
 pub struct KeyGenerator<'a> {
     params: &'a Parameters,
     secret: &'a SecretKey,
-    /// The ephemeral secret of the encapsulation, made when a bootstrap's keys are first asked for. Both of its keys must come from
+    /// The ephemeral secret of the encapsulation, made when a bootstrap's keys are first asked for. All of its keys must come from
     /// one generator.
     sparse: Option<SecretKey>,
 }
