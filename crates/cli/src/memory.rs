@@ -32,7 +32,8 @@ impl Prediction {
         if self.peak <= limit || self.encoded == 0 {
             return self;
         }
-        let at_once = ENCODED_AT_ONCE as u64;
+        // As much again for what threads compute in and the file's pages that they read. Measured.
+        let at_once = 2 * ENCODED_AT_ONCE as u64;
         let rest = self.peak - self.encoded + at_once;
         let kept = limit.saturating_sub(rest).min(self.encoded);
         Prediction {
@@ -74,7 +75,9 @@ pub fn predict(params: &Parameters, graph: &Graph, plan: &Plan, keys: &KeyReques
         .sum();
     let raised = params.ring().moduli().len() as u64;
     let bootstrap = WORKING_VALUES * 2 * raised * limb;
-    let scratch = live_values(graph, plan, ciphertext) + bootstrap;
+    let scratch = live_values(graph, plan, ciphertext)
+        + bootstrap
+        + product_values(params, graph, plan, ciphertext);
     Prediction {
         weights,
         weights_encoded_per_token: 0,
@@ -155,6 +158,23 @@ fn bootstrap_tables(params: &Parameters, graph: &Graph, plan: &Plan) -> u64 {
             }
         })
         .sum()
+}
+
+/// The most that a product with weights works in: its rotated operand and its sums of giant steps, whole and limb by limb.
+fn product_values(
+    params: &Parameters,
+    graph: &Graph,
+    plan: &Plan,
+    ciphertext: impl Fn(u64) -> u64,
+) -> u64 {
+    let slots = params.slots() / graph.tokens();
+    let values = graph.nodes().iter().filter_map(|node| {
+        let diagonals = weight_diagonals(&node.op, slots)?;
+        let level = plan.node(&node.name).ok()?.level_in.0;
+        let steps = (diagonals.baby_steps() + diagonals.giant_steps()) as u64;
+        Some(2 * steps * ciphertext(level.into()))
+    });
+    values.max().unwrap_or(0)
 }
 
 /// The most that values of a step take together, each freed after its last use.

@@ -66,13 +66,12 @@ fn sums_of_rotated(
     sums: &[Terms<'_>],
 ) -> Result<Vec<[Poly; 2]>, CkksError> {
     let ring = ev.params().ring();
-    let rotated = ev.rotate_many(ct, steps)?;
     let limbs: Vec<Basis> = ct.basis().iter().map(Basis::single).collect();
-    // By limb, then step.
-    let rotated: Vec<Vec<[Poly; 2]>> = (limbs.iter())
-        .map(|&limb| {
-            let restricted = |ct: &Ciphertext| [0, 1].map(|i| ring.restrict(&ct.polys[i], limb));
-            rotated.iter().map(restricted).collect()
+    // By step, then limb; whole values are freed on the way.
+    let rotated: Vec<Vec<[Poly; 2]>> = (ev.rotate_many(ct, steps)?.into_iter())
+        .map(|ct| {
+            let restricted = |&limb: &Basis| [0, 1].map(|i| ring.restrict(&ct.polys[i], limb));
+            limbs.iter().map(restricted).collect()
         })
         .collect();
     let places: Vec<(usize, usize)> = (0..sums.len())
@@ -83,7 +82,7 @@ fn sums_of_rotated(
         for &(step, weight) in &sums[sum] {
             if let Weight::Integers(integers) = weight {
                 let weight = ring.transform_integers(integers, limbs[limb]);
-                for (acc, value) in acc.iter_mut().zip(&rotated[limb][step]) {
+                for (acc, value) in acc.iter_mut().zip(&rotated[step][limb]) {
                     ring.mul_add_assign(acc, &weight, value);
                 }
             }
