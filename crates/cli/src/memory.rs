@@ -29,11 +29,12 @@ pub struct Prediction {
 impl Prediction {
     /// The same within a limit: as many weights as fit beside everything else are kept, the others encoded when they are used.
     pub fn within(self, limit: u64) -> Self {
-        if self.peak <= limit || self.encoded == 0 {
-            return self;
-        }
         // As much again for what threads compute in and the file's pages that they read. Measured.
         let at_once = 2 * ENCODED_AT_ONCE as u64;
+        // Fewer weights than are encoded at once would take more memory that way.
+        if self.peak <= limit || self.encoded <= at_once {
+            return self;
+        }
         let rest = self.peak - self.encoded + at_once;
         let kept = limit.saturating_sub(rest).min(self.encoded);
         Prediction {

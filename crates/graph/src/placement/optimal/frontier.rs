@@ -3,7 +3,7 @@
 use super::ahead::Ahead;
 use super::demand::Demand;
 use crate::{Choice, Problem, Refreshed};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// One way to do all nodes taken so far.
 #[derive(Clone, Debug)]
@@ -116,11 +116,22 @@ impl<'p, 'g> Frontier<'p, 'g> {
             .zip(values)
             .map(|(&input, value)| (input, self.place(value)))
             .collect();
-        let ready = std::mem::take(&mut self.states);
-        for (state, level_in) in ready.into_iter().zip(levels) {
-            self.demand(&places, level_in, state);
+        let mut by_level: BTreeMap<u32, Vec<State>> = BTreeMap::new();
+        for (state, level_in) in std::mem::take(&mut self.states).into_iter().zip(levels) {
+            by_level.entry(level_in).or_default().push(state);
         }
-        self.prune(node);
+        let mut demanded = Vec::new();
+        for (level_in, mut states) in by_level {
+            for &(input, place) in &places {
+                states = self.demand(input, place, level_in, states);
+                // A node with many inputs would make two states of each for every one of them.
+                if states.len() > self.limit {
+                    states = self.pruned(node, states);
+                }
+            }
+            demanded.append(&mut states);
+        }
+        self.states = self.pruned(node, demanded);
     }
 
     fn place(&self, value: usize) -> usize {
@@ -236,37 +247,36 @@ impl<'p, 'g> Frontier<'p, 'g> {
         }
     }
 
-    /// Demands inputs at a level, each as computed or refreshed.
-    fn demand(&mut self, inputs: &[(usize, usize)], level: u32, state: State) {
-        let Some((&(input, place), others)) = inputs.split_first() else {
-            self.states.push(state);
-            return;
-        };
-        let Demand {
-            computed, paired, ..
-        } = state.demands[place];
-        let needs = self.problem.refresh_needs(input).filter(|_| !paired);
-        // At or below the level at which it is computed anyway, nobody needs the refresh.
-        if needs.is_some_and(|needs| level > needs.max(computed)) {
-            let mut state = state.clone();
-            state.cost += state.demands[place].use_refreshed(level, self.problem);
-            self.demand(others, level, state);
+    /// Demands an input at a level, as computed and as refreshed.
+    fn demand(&self, input: usize, place: usize, level: u32, states: Vec<State>) -> Vec<State> {
+        let mut demanded = Vec::with_capacity(states.len());
+        for mut state in states {
+            let Demand {
+                computed, paired, ..
+            } = state.demands[place];
+            let needs = self.problem.refresh_needs(input).filter(|_| !paired);
+            // At or below the level at which it is computed anyway, nobody needs the refresh.
+            if needs.is_some_and(|needs| level > needs.max(computed)) {
+                let mut state = state.clone();
+                state.cost += state.demands[place].use_refreshed(level, self.problem);
+                demanded.push(state);
+            }
+            let demand = &mut state.demands[place];
+            if let Some(drops) = demand.use_computed(level, self.problem)
+                && (demand.refreshed == 0 || demand.refreshed > demand.computed)
+            {
+                state.cost += drops;
+                demanded.push(state);
+            }
         }
-        let mut state = state;
-        let demand = &mut state.demands[place];
-        if let Some(drops) = demand.use_computed(level, self.problem)
-            && (demand.refreshed == 0 || demand.refreshed > demand.computed)
-        {
-            state.cost += drops;
-            self.demand(others, level, state);
-        }
+        demanded
     }
 
     /// Leaves out states that others beat, and beyond the limit those that seem the most expensive. Up to the limit, what is left depends on
     /// the nodes taken so far only, as solving a block for another requires.
-    fn prune(&mut self, node: usize) {
+    fn pruned(&self, node: usize, states: Vec<State>) -> Vec<State> {
         let mut cheapest: HashMap<Vec<Demand>, (f64, Option<usize>, usize)> = HashMap::new();
-        for state in self.states.drain(..) {
+        for state in states {
             let found = (state.cost, state.trace, state.origin);
             let known = cheapest.entry(state.demands).or_insert(found);
             if found.0 < known.0 {
@@ -292,14 +302,16 @@ impl<'p, 'g> Frontier<'p, 'g> {
             a.total_cmp(b)
                 .then_with(|| state_a.demands.cmp(&state_b.demands))
         });
+        let mut kept: Vec<State> = Vec::new();
         for (_, state) in states {
-            if self.states.len() == self.limit {
+            if kept.len() == self.limit {
                 break;
             }
-            if !self.states.iter().any(|better| self.beats(better, &state)) {
-                self.states.push(state);
+            if !kept.iter().any(|better| self.beats(better, &state)) {
+                kept.push(state);
             }
         }
+        kept
     }
 
     /// Whether every way on from `worse` is open to `better` too, and no cheaper.
