@@ -166,10 +166,6 @@ impl Backend for CudaBackend {
         self.residues_of(tables, self.operand_mut(out), integers);
     }
 
-    fn min_stride(&self) -> usize {
-        1
-    }
-
     fn compress(&self, tables: &Tables, a: &Poly, stride: usize) -> Option<Box<dyn DeviceMemory>> {
         Some(Box::new(self.every(tables, a, stride)))
     }

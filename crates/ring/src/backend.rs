@@ -66,7 +66,8 @@ pub trait Backend: Send + Sync {
         self.ntt(tables, out);
     }
 
-    /// The smallest stride of sparse polynomials: kernels handle so many words at a time.
+    /// The smallest stride of sparse polynomials: kernels handle so many words at a time. Circuits choose their way by it, so that backends
+    /// whose words are to be equal have the same.
     fn min_stride(&self) -> usize {
         8
     }

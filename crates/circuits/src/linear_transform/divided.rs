@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 use taciturn_ckks::{Ciphertext, CkksError, Evaluator, Extended, GadgetName, KeyId, Scale};
-use taciturn_ring::{Basis, Form, Poly, Terms, Weight};
+use taciturn_ring::{Basis, Form, IntegerPoly, Poly, Ring, Terms, Weight};
 
 use super::{Diagonal, LinearTransform, weights};
 
@@ -66,6 +66,10 @@ fn sums_of_rotated(
     sums: &[Terms<'_>],
 ) -> Result<Vec<[Poly; 2]>, CkksError> {
     let ring = ev.params().ring();
+    if ring.queue().is_some() {
+        let rotated = ev.rotate_many(ct, steps)?;
+        return Ok(sums_of_all_limbs(ring, ct.basis(), &rotated, sums));
+    }
     let limbs: Vec<Basis> = ct.basis().iter().map(Basis::single).collect();
     // By step, then limb; whole values are freed on the way.
     let rotated: Vec<Vec<[Poly; 2]>> = (ev.rotate_many(ct, steps)?.into_iter())
@@ -100,4 +104,22 @@ fn sums_of_rotated(
         whole
     };
     Ok(parts.par_chunks(limbs.len()).map(whole).collect())
+}
+
+/// The same sums where a device computes: it takes all limbs and several terms in one call.
+fn sums_of_all_limbs(
+    ring: &Ring,
+    basis: Basis,
+    rotated: &[Ciphertext],
+    sums: &[Terms<'_>],
+) -> Vec<[Poly; 2]> {
+    let sum = |terms: &Terms<'_>| {
+        let products = terms.iter().filter_map(|&(step, weight)| match weight {
+            Weight::Integers(integers) => Some(([0, 1].map(|i| &rotated[step].polys[i]), integers)),
+            Weight::Sparse(_) => None,
+        });
+        let products: Vec<([&Poly; 2], &IntegerPoly)> = products.collect();
+        ring.dot_integers(&products, basis).into()
+    };
+    sums.iter().map(sum).collect()
 }
