@@ -15,8 +15,13 @@ use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, cudaError_enum 
 use crate::{DeviceError, Kernel};
 use staging::Staging;
 
+/// Bytes where a driver may read words.
+#[repr(C, align(64))]
+struct Aligned<T: ?Sized>(T);
+
 /// Machine code for sm_80 and sm_90, and PTX.
-static IMAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.fatbin"));
+static IMAGE: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/kernels.fatbin")));
 
 /// The CUDA release that the kernels are compiled for, as drivers count.
 const DRIVER_VERSION: i32 = 13_000;
@@ -36,7 +41,7 @@ pub struct GpuInfo {
     pub memory: usize,
 }
 
-/// The GPUs of this machine. No driver is an error that says so; a driver without GPUs is an empty list.
+/// The GPUs of this machine. No driver, and a driver that sees none, are errors that say so.
 pub fn gpus() -> Result<Vec<GpuInfo>, DeviceError> {
     initialize()?;
     let count = driver("device count", result::device::get_count())?;
@@ -179,7 +184,10 @@ impl Gpu {
             driver("context", result::ctx::set_current(context))?;
             let stream = driver("stream", result::stream::create(StreamKind::NonBlocking))?;
             let copies = driver("stream", result::stream::create(StreamKind::NonBlocking))?;
-            let module = driver("kernels", result::module::load_data(IMAGE.as_ptr().cast()))?;
+            let module = driver(
+                "kernels",
+                result::module::load_data(IMAGE.0.as_ptr().cast()),
+            )?;
             let mut functions = Vec::with_capacity(Kernel::ALL.len());
             for kernel in Kernel::ALL {
                 let name = CString::new(kernel.name()).expect("names have no zero bytes");

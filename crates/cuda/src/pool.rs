@@ -168,11 +168,12 @@ impl Pool {
             unsafe { self.device.allocate(bytes) }
         });
         let held = blocks.held;
-        blocks.held += bytes;
-        done(address.map_err(|error| match error {
+        let address = done(address.map_err(|error| match error {
             DeviceError::OutOfMemory { .. } => DeviceError::OutOfMemory { asked: bytes, held },
             other => other,
-        }))
+        }));
+        blocks.held += bytes;
+        address
     }
 
     fn block(

@@ -28,7 +28,10 @@ unsafe impl Device for Gpu {
 
     unsafe fn free(&self, address: u64, _bytes: usize) {
         if self.enter().is_ok() {
-            // SAFETY: the caller's contract. It waits for the work queued before; an error leaves nothing to do.
+            // The driver does not promise to wait for the work queued before. Copies from the host are waited for with what was queued
+            // after them.
+            let _ = self.synchronize();
+            // SAFETY: the caller's contract. An error leaves nothing to do.
             let _ = unsafe { result::free_sync(address) };
         }
     }
