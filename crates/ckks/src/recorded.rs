@@ -172,6 +172,15 @@ impl Evaluator {
         reasons.collect()
     }
 
+    /// Why the kernels of replayed circuits are queued one by one, where a device could not take them as one.
+    pub fn queued_singly(&self) -> Vec<String> {
+        let reasons = self.states().into_iter().filter_map(|state| match state {
+            State::Kept(kept) => kept.recording.queued_singly(),
+            State::Seen | State::Refused(_) => None,
+        });
+        reasons.collect()
+    }
+
     /// For measurements: the kernels in each kept circuit, by themselves, each queued `repeats` times.
     pub fn kernel_times(&self, repeats: u32) -> Vec<Vec<KernelTime>> {
         let times = self.states().into_iter().filter_map(|state| match state {

@@ -60,6 +60,7 @@ fn bootstraps_agree_word_by_word() {
         same(&again, &expected);
 
         assert_eq!(on_device.refused_recordings(), [""; 0]);
+        assert_eq!(on_device.queued_singly(), [""; 0]);
 
         // That run was recorded: others are replayed, in an order of kernels of the shim's choice.
         let (before, launches) = (device.transfers(), shim.launches());

@@ -13,7 +13,7 @@ use crate::memory::Memory;
 use crate::pool::{Block, Kind, Pool, done};
 use crate::recorder::{self, ANOTHER_THREAD, RecordedLaunch};
 use crate::sequence::dependencies;
-use crate::{Kernel, Launch};
+use crate::{DeviceError, Kernel, Launch};
 
 /// Measurements of a limit, of which the best counts.
 const LIMIT_RUNS: usize = 5;
@@ -71,6 +71,7 @@ impl Queue for CudaBackend {
         }
         let mut sequence = Sequence {
             graph: None,
+            no_graph: None,
             pool: pool.clone(),
             launches: recorder.launches,
             _pins: recorder.pins.into_values().collect(),
@@ -150,8 +151,9 @@ fn timed(pool: &Pool, f: impl FnOnce()) -> f64 {
 }
 
 struct DeviceClock {
-    pool: Arc<Pool>,
+    /// Dropped before the device may be.
     start: Mark,
+    pool: Arc<Pool>,
 }
 
 impl Clock for DeviceClock {
@@ -165,6 +167,8 @@ impl Clock for DeviceClock {
 struct Sequence {
     /// Where the device makes none, launches are queued one by one.
     graph: Option<Graph>,
+    /// Why it makes none.
+    no_graph: Option<DeviceError>,
     pool: Arc<Pool>,
     launches: Vec<RecordedLaunch>,
     _pins: Vec<Arc<Block>>,
@@ -188,7 +192,10 @@ impl Sequence {
             })
             .collect();
         // SAFETY: the sequence keeps the memory that its parameters name, and the dependencies order all that use the same words.
-        self.graph = unsafe { self.pool.device().prepare(&steps) }.ok();
+        match unsafe { self.pool.device().prepare(&steps) } {
+            Ok(graph) => self.graph = Some(graph),
+            Err(error) => self.no_graph = Some(error),
+        }
     }
 
     fn queue(&self) {
@@ -231,6 +238,10 @@ impl Recording for Sequence {
 
     fn launches(&self) -> usize {
         self.launches.len()
+    }
+
+    fn queued_singly(&self) -> Option<String> {
+        self.no_graph.as_ref().map(ToString::to_string)
     }
 
     fn profile(&self, repeats: u32) -> Vec<KernelTime> {

@@ -40,6 +40,9 @@ pub trait Recording: Send + Sync {
     /// Kernels in it.
     fn launches(&self) -> usize;
 
+    /// Why they are queued one by one; none where they are queued as one.
+    fn queued_singly(&self) -> Option<String>;
+
     /// Time of each kernel by itself, each queued `repeats` times; the words that they leave are of no use.
     fn profile(&self, repeats: u32) -> Vec<KernelTime>;
 }

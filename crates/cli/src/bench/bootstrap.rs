@@ -57,6 +57,9 @@ struct Report {
     /// Why the bootstrap was not recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_recorded: Vec<&'static str>,
+    /// Why its kernels are not queued as one graph.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    no_graph: Vec<String>,
     /// Of the device.
     limits: Option<Limits>,
     /// Each kernel of one bootstrap.
@@ -276,6 +279,7 @@ fn measure(
             .as_ref()
             .map(|(_, times)| times.iter().map(|time| time.launches).sum()),
         not_recorded: ev.refused_recordings(),
+        no_graph: ev.queued_singly(),
         kernels: profile
             .as_ref()
             .map(|(limits, times)| device_kernels::rows(times, limits))
