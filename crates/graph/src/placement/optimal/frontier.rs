@@ -126,7 +126,8 @@ impl<'p, 'g> Frontier<'p, 'g> {
                 states = self.demand(input, place, level_in, states);
                 // A node with many inputs would make two states of each for every one of them.
                 if states.len() > self.limit {
-                    states = self.pruned(node, states);
+                    states = self.cheapest(node, states);
+                    states.truncate(self.limit);
                 }
             }
             demanded.append(&mut states);
@@ -272,9 +273,8 @@ impl<'p, 'g> Frontier<'p, 'g> {
         demanded
     }
 
-    /// Leaves out states that others beat, and beyond the limit those that seem the most expensive. Up to the limit, what is left depends on
-    /// the nodes taken so far only, as solving a block for another requires.
-    fn pruned(&self, node: usize, states: Vec<State>) -> Vec<State> {
+    /// The cheapest state of each with the same demands, by what a whole way through it costs at least.
+    fn cheapest(&self, node: usize, states: Vec<State>) -> Vec<State> {
         let mut cheapest: HashMap<Vec<Demand>, (f64, Option<usize>, usize)> = HashMap::new();
         for state in states {
             let found = (state.cost, state.trace, state.origin);
@@ -283,7 +283,6 @@ impl<'p, 'g> Frontier<'p, 'g> {
                 *known = found;
             }
         }
-        // With what a whole way through each of them costs at least.
         let mut states: Vec<(f64, State)> = cheapest
             .into_iter()
             .map(|(demands, (cost, trace, origin))| {
@@ -302,8 +301,14 @@ impl<'p, 'g> Frontier<'p, 'g> {
             a.total_cmp(b)
                 .then_with(|| state_a.demands.cmp(&state_b.demands))
         });
+        states.into_iter().map(|(_, state)| state).collect()
+    }
+
+    /// Leaves out states that others beat, and beyond the limit those that seem the most expensive. Up to the limit, what is left depends on
+    /// the nodes taken so far only, as solving a block for another requires.
+    fn pruned(&self, node: usize, states: Vec<State>) -> Vec<State> {
         let mut kept: Vec<State> = Vec::new();
-        for (_, state) in states {
+        for state in self.cheapest(node, states) {
             if kept.len() == self.limit {
                 break;
             }
