@@ -4,7 +4,7 @@
 //! that the precision is the same for every vector of a given bound, a constant one or one with a single entry included.
 //! Sources: Cheon et al. 2018; Bossuat et al. 2021 (EvalMod, double hoisting) and 2022 (sparse-secret encapsulation).
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use taciturn_ckks::{
     Ciphertext, CircuitId, CkksError, Encoder, Evaluator, Extended, GadgetName, KeyId, KeyRequest,
@@ -13,36 +13,40 @@ use taciturn_ckks::{
 use taciturn_ring::Basis;
 
 use crate::{
-    Diagonals, LinearTransform,
-    embedding::{coeffs_to_real_slots, coeffs_to_slots, real_slots_to_coeffs, slots_to_coeffs},
-    eval_mod::EvalMod,
-    halves::Halves,
+    LinearTransform,
     shape::{BootstrapShape, RATIOS, Values, slots_to_coeffs_levels},
-    trace::Trace,
+    tables::{Tables, eval_mod_scale},
 };
 
 /// Refreshes ciphertexts of one shape to any level.
 pub struct Bootstrapper {
     circuit: CircuitId,
-    params: Parameters,
     shape: BootstrapShape,
-    eval_mod: EvalMod,
-    trace: Trace,
-    /// Takes the two values of a pair apart.
-    halves: Option<Halves>,
-    /// In order of application; the last lands on the message scale.
-    slots_to_coeffs: Vec<LinearTransform>,
-    coeffs_to_slots: Vec<LinearTransform>,
     /// Scale of a slot's value after SlotsToCoeffs: q0 / (ratio * bound).
     message_scale: Scale,
-    /// The slope of the sine's best linear fit over the interval, relative to 2 pi.
-    slope: f64,
+    /// The last stage of SlotsToCoeffs, which lands on the message scale. None for a single slot.
+    to_message: Option<LinearTransform>,
+    tables: Arc<Tables>,
 }
 
 impl Bootstrapper {
     /// Encodes the transforms of a shape.
     pub fn new(encoder: &Encoder, shape: BootstrapShape) -> Result<Self, CkksError> {
-        let params = encoder.parameters().clone();
+        Self::check(encoder.parameters(), shape)?;
+        Self::over(encoder, shape, Arc::new(Tables::new(encoder, shape)?))
+    }
+
+    /// The same for values of another bound. Nearly all tables are shared.
+    pub fn with_bound(&self, encoder: &Encoder, bound: f64) -> Result<Self, CkksError> {
+        let shape = BootstrapShape {
+            bound,
+            ..self.shape
+        };
+        Self::check(encoder.parameters(), shape)?;
+        Self::over(encoder, shape, self.tables.clone())
+    }
+
+    fn check(params: &Parameters, shape: BootstrapShape) -> Result<(), CkksError> {
         let most = params.log_slots() - u32::from(shape.values == Values::Pair);
         if shape.log_slots > most || !(shape.bound > 0.0 && shape.bound.is_finite()) {
             return Err(CkksError::Mismatch {
@@ -62,81 +66,31 @@ impl Bootstrapper {
                 got: format!("{} bits", shape.message_ratio_bits),
             });
         }
+        Ok(())
+    }
+
+    fn over(
+        encoder: &Encoder,
+        shape: BootstrapShape,
+        tables: Arc<Tables>,
+    ) -> Result<Self, CkksError> {
+        let params = &tables.params;
         let ratio = shape.message_ratio_bits.exp2();
-        let q0 = params.prime(0) as f64;
-        let message_scale = Scale(q0 / (ratio * shape.bound));
-        let eval_mod = EvalMod::new(ratio);
-        let to_coeffs = if shape.log_slots == 0 {
-            Vec::new()
-        } else {
-            let stages = slots_to_coeffs_levels(shape.log_slots);
-            let matrices = match shape.values {
-                Values::Real => real_slots_to_coeffs(encoder, shape.log_slots, stages as u32),
-                _ => slots_to_coeffs(encoder, shape.log_slots, stages as u32),
-            };
-            let last = matrices.len() - 1;
-            let basis = params
-                .level_basis(Level(stages))
-                .union(params.gadget(GadgetName::Model).special);
-            let encode = |(i, m): (usize, &Diagonals)| {
-                // Stage i takes level `stages - i` one lower.
-                let level = Level(stages - i);
-                let landing = if i == last {
-                    message_scale
-                } else {
-                    params.scale(Level(level.0 - 1))
-                };
-                let scale = landing.0 * params.prime(level.0) as f64 / params.scale(level).0;
-                LinearTransform::new(encoder, m, Scale(scale), basis)
-            };
-            matrices
-                .iter()
-                .enumerate()
-                .map(encode)
-                .collect::<Result<_, _>>()?
-        };
-        // From coefficients at scale q0 N/2d per unit of x, and z + conj(z) = 2x, to t' = x / K' at EvalMod's scale.
-        let log_complex = shape.log_complex_slots();
-        let gain = (params.slots() >> log_complex) as f64;
-        let stages = shape.coeffs_to_slots_stages();
-        let reduction = Self::eval_mod_scale(&params) / (q0 * gain);
-        let to_slots = if shape.is_constant() {
-            Vec::new()
-        } else {
-            let mut matrices = match shape.values {
-                Values::Complex => coeffs_to_slots(encoder, log_complex, stages as u32),
-                _ => coeffs_to_real_slots(encoder, log_complex, stages as u32),
-            };
-            let each = matrices.len() as f64;
-            let basis = params.ring().full_basis();
-            let mut limb = params.coeffs_to_slots_limbs().start + stages;
-            matrices
-                .iter_mut()
-                .map(|m| {
-                    limb -= 1;
-                    m.scale((0.5 / eval_mod.range).powf(1.0 / each));
-                    let scale = params.prime(limb) as f64 * reduction.powf(1.0 / each);
-                    LinearTransform::new(encoder, m, Scale(scale), basis)
-                })
-                .collect::<Result<_, _>>()?
-        };
-        // The slope whose line is nearest to sin(a v) over v in [-1, 1] at its worst; the cubic term alone matters: a - a^3/8.
-        let a = std::f64::consts::TAU / ratio;
-        let slope = 1.0 - a * a / 8.0;
-        let trace = Trace::new(&params, 1 << log_complex, shape.is_constant());
-        let halves = (shape.values == Values::Pair).then(|| Halves::new(&params, shape.log_slots));
+        let message_scale = Scale(params.prime(0) as f64 / (ratio * shape.bound));
+        let encode = |matrix| tables.slots_to_coeffs_stage(encoder, matrix, 1, message_scale);
+        let to_message = tables.to_message.as_ref().map(encode).transpose()?;
         Ok(Self {
             circuit: CircuitId::new(),
-            params,
             shape,
-            eval_mod,
-            trace,
-            halves,
-            slots_to_coeffs: to_coeffs,
-            coeffs_to_slots: to_slots,
             message_scale,
-            slope,
+            to_message,
+            tables,
         })
+    }
+
+    /// The stages of SlotsToCoeffs in order of application.
+    fn slots_to_coeffs(&self) -> impl Iterator<Item = &LinearTransform> {
+        self.tables.slots_to_coeffs.iter().chain(&self.to_message)
     }
 
     /// The shape that it was made for.
@@ -144,26 +98,22 @@ impl Bootstrapper {
         self.shape
     }
 
-    /// The scale of t': near the primes of EvalMod, so that squarings keep it.
-    fn eval_mod_scale(params: &Parameters) -> f64 {
-        params.prime(params.eval_mod_limbs().end - 1) as f64
-    }
-
     /// Limbs after the modulus is raised, for the level that EvalMod ends at: that level's, EvalMod's, and as many of CoeffsToSlots' as the
     /// size needs.
     fn raised_basis(&self, refreshed: Level) -> Basis {
-        let start = self.params.coeffs_to_slots_limbs().start;
+        let start = self.tables.params.coeffs_to_slots_limbs().start;
         let stages = self.shape.coeffs_to_slots_stages();
-        self.params
+        self.tables
+            .params
             .level_basis(refreshed)
-            .union(Basis::range(self.params.eval_mod_limbs()))
+            .union(Basis::range(self.tables.params.eval_mod_limbs()))
             .union(Basis::range(start..start + stages))
     }
 
     /// The level that EvalMod ends at: taking a pair apart takes one more. The error names the highest target.
     fn refreshed_level(&self, target: Level) -> Result<Level, CkksError> {
-        let apart = usize::from(self.halves.is_some());
-        let most = self.params.max_level().0 - apart;
+        let apart = usize::from(self.tables.halves.is_some());
+        let most = self.tables.params.max_level().0 - apart;
         if target.0 <= most {
             return Ok(Level(target.0 + apart));
         }
@@ -178,35 +128,31 @@ impl Bootstrapper {
     pub fn request_keys(&self, target: Level, request: &mut KeyRequest) -> Result<(), CkksError> {
         let refreshed = self.refreshed_level(target)?;
         let raised = self.raised_basis(refreshed);
-        let galois = |k: i64| Evaluator::galois_of_rotation(&self.params, k);
+        let galois = |k: i64| Evaluator::galois_of_rotation(&self.tables.params, k);
         let mut switch = |gadget, galois, limbs| request.add(KeyId { gadget, galois }, limbs);
         switch(GadgetName::Encapsulate, 1, Basis::single(0));
-        for galois in self.trace.lifted() {
+        for galois in self.tables.trace.lifted() {
             switch(GadgetName::Decapsulate, galois, raised);
         }
         switch(GadgetName::Bootstrap, 1, raised);
-        let transforms = self.coeffs_to_slots.iter();
+        let transforms = self.tables.coeffs_to_slots.iter();
         let top: BTreeSet<u64> = transforms
             .flat_map(LinearTransform::rotations)
             .map(galois)
-            .chain(self.trace.switched())
-            .chain([Evaluator::galois_of_conjugation(&self.params)])
+            .chain(self.tables.trace.switched())
+            .chain([Evaluator::galois_of_conjugation(&self.tables.params)])
             .collect();
         for galois in top {
             switch(GadgetName::Bootstrap, galois, raised);
         }
-        let low = self
-            .params
-            .level_basis(Level(slots_to_coeffs_levels(self.shape.log_slots)));
-        for k in self
-            .slots_to_coeffs
-            .iter()
-            .flat_map(LinearTransform::rotations)
-        {
+        let level = Level(slots_to_coeffs_levels(self.shape.log_slots));
+        let low = self.tables.params.level_basis(level);
+        let transforms = self.slots_to_coeffs();
+        for k in transforms.flat_map(LinearTransform::rotations) {
             switch(GadgetName::Model, galois(k), low);
         }
-        if let Some(halves) = &self.halves {
-            let limbs = self.params.level_basis(refreshed);
+        if let Some(halves) = &self.tables.halves {
+            let limbs = self.tables.params.level_basis(refreshed);
             switch(GadgetName::Model, galois(halves.rotation()), limbs);
         }
         Ok(())
@@ -243,7 +189,7 @@ impl Bootstrapper {
         pair: [&Ciphertext; 2],
         target: Level,
     ) -> Result<[Ciphertext; 2], CkksError> {
-        let Some(halves) = &self.halves else {
+        let Some(halves) = &self.tables.halves else {
             return Err(CkksError::Mismatch {
                 operation: "bootstrap",
                 expected: "one value, for which it was made".into(),
@@ -280,7 +226,7 @@ impl Bootstrapper {
     /// A value at the level that SlotsToCoeffs begins at.
     fn input(&self, ev: &Evaluator, ct: &Ciphertext) -> Result<Ciphertext, CkksError> {
         let level = Level(slots_to_coeffs_levels(self.shape.log_slots));
-        let have = self.params.level_of(ct.basis());
+        let have = self.tables.params.level_of(ct.basis());
         if have.is_none_or(|l| l < level) {
             return Err(CkksError::Mismatch {
                 operation: "bootstrap",
@@ -304,16 +250,16 @@ impl Bootstrapper {
         let (re, im) = self.to_slots(ev, raised)?;
 
         // sin(2 pi m/q0) at scale S is m / message_scale at scale S * 2 pi * message_scale / q0.
-        let q0 = self.params.prime(0) as f64;
-        let unit = std::f64::consts::TAU * self.slope * self.message_scale.0 / q0;
-        let sine_scale = Scale(self.params.scale(level).0 / unit);
-        let mut out = self.eval_mod.apply(ev, &re, sine_scale)?;
+        let q0 = self.tables.params.prime(0) as f64;
+        let unit = std::f64::consts::TAU * self.tables.slope * self.message_scale.0 / q0;
+        let sine_scale = Scale(self.tables.params.scale(level).0 / unit);
+        let mut out = self.tables.eval_mod.apply(ev, &re, sine_scale)?;
         if let Some(im) = im {
-            let mut im = self.eval_mod.apply(ev, &im, sine_scale)?;
+            let mut im = self.tables.eval_mod.apply(ev, &im, sine_scale)?;
             ev.mul_by_i_assign(&mut im);
             ev.add_assign(&mut out, &im)?;
         }
-        out.scale = self.params.scale(level);
+        out.scale = self.tables.params.scale(level);
         Ok(out)
     }
 
@@ -324,25 +270,25 @@ impl Bootstrapper {
         ev: &Evaluator,
         input: Ciphertext,
     ) -> Result<Ciphertext, CkksError> {
-        if self.slots_to_coeffs.is_empty() {
+        if self.to_message.is_none() {
             return ev.mul_constant_to(&input, 1.0, self.message_scale);
         }
-        self.slots_to_coeffs
-            .iter()
+        self.slots_to_coeffs()
             .try_fold(input, |value, stage| stage.apply(encoder, ev, &value))
     }
 
     /// The same integers modulo more limbs, projected onto the size's subring: multiples of m + q0 I in place of m modulo q0, with I kept
     /// small by a sparse secret in between.
     fn raise(&self, ev: &Evaluator, ct: &Ciphertext, level: Level) -> Result<Extended, CkksError> {
-        let ring = self.params.ring();
+        let ring = self.tables.params.ring();
         let (gadget, galois) = (GadgetName::Encapsulate, 1);
         let to_sparse = ev.keys().get(KeyId { gadget, galois }, Basis::single(0))?;
         let decomposed = ev.decompose(&ct.polys[1], gadget);
         let mut sparse = ev.mod_down(&ev.key_product(&decomposed, to_sparse, 1, ct.scale));
         ring.add_assign(&mut sparse.polys[0], &ct.polys[0]);
         let polys = [&sparse.polys[0], &sparse.polys[1]];
-        self.trace
+        self.tables
+            .trace
             .of_raised(ev, polys, self.raised_basis(level), ct.scale)
     }
 
@@ -352,10 +298,10 @@ impl Bootstrapper {
         ev: &Evaluator,
         raised: Extended,
     ) -> Result<(Ciphertext, Option<Ciphertext>), CkksError> {
-        let scale = Scale(Self::eval_mod_scale(&self.params));
-        let conjugation = Evaluator::galois_of_conjugation(&self.params);
+        let scale = Scale(eval_mod_scale(&self.tables.params));
+        let conjugation = Evaluator::galois_of_conjugation(&self.tables.params);
         let hoisted = |value| ev.hoist_extended(value, GadgetName::Bootstrap);
-        let mut value = if let Some((first, rest)) = self.coeffs_to_slots.split_first() {
+        let mut value = if let Some((first, rest)) = self.tables.coeffs_to_slots.split_first() {
             let mut value = first.apply_hoisted(ev, &hoisted(raised))?;
             for stage in rest {
                 let rescaled = ev.mod_down_rescale(&value)?;
@@ -367,8 +313,9 @@ impl Bootstrapper {
             ev.mod_down_rescale(&value)?
         } else {
             // One slot: the polynomial is the value already, only its scale is too large.
-            let gain = 2.0 * self.params.slots() as f64;
-            let scale_now = Scale(self.params.prime(0) as f64 * gain * self.eval_mod.range);
+            let gain = 2.0 * self.tables.params.slots() as f64;
+            let scale_now =
+                Scale(self.tables.params.prime(0) as f64 * gain * self.tables.eval_mod.range);
             let value = Extended {
                 scale: scale_now,
                 ..raised

@@ -10,6 +10,7 @@ mod halves;
 mod linear_transform;
 mod polynomial;
 mod shape;
+mod tables;
 mod trace;
 
 pub use bootstrap::Bootstrapper;

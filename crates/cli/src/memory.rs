@@ -1,9 +1,10 @@
 //! Memory that a plan will take, before any of it is taken.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use taciturn_ckks::{KeyRequest, Parameters};
+use taciturn_circuits::slots_to_coeffs_levels;
+use taciturn_ckks::{GadgetName, KeyRequest, Parameters};
 use taciturn_graph::{ENCODED_AT_ONCE, Graph, Plan, weight_diagonals};
 
 /// Predicted bytes.
@@ -131,34 +132,60 @@ fn encoded_weights(params: &Parameters, graph: &Graph) -> u64 {
         .sum()
 }
 
+/// Tables for every size, of one value and of two, and the last stage of SlotsToCoeffs for every bound besides.
+fn bootstrap_tables(params: &Parameters, graph: &Graph, plan: &Plan) -> u64 {
+    let mut shapes: BTreeMap<(usize, bool), BTreeSet<u64>> = BTreeMap::new();
+    for node in graph.nodes() {
+        let Ok(planned) = plan.node(&node.name) else {
+            continue;
+        };
+        if let (Some(bootstrap), Some(bound)) = (&planned.bootstrap, node.bound) {
+            let shape = (bootstrap.slots, bootstrap.partner.is_some());
+            shapes.entry(shape).or_default().insert(bound.to_bits());
+        }
+    }
+    let bytes = |((slots, _), bounds): ((usize, bool), BTreeSet<u64>)| {
+        shape_tables(params, slots) + bounds.len() as u64 * last_stage(params, slots)
+    };
+    shapes.into_iter().map(bytes).sum()
+}
+
 /// Distinct values of every diagonal of a bootstrap's transforms to slots, over the raised modulus: at most three stages, whose
 /// matrices have twice as many diagonals as their radix. Those to coefficients are on few limbs. Where nearly all slots are distinct,
-/// diagonals are integer coefficients, as many to slots as to coefficients. A machine keeps tables for every size and bound.
-fn bootstrap_tables(params: &Parameters, graph: &Graph, plan: &Plan) -> u64 {
+/// diagonals are integer coefficients, as many to slots as to coefficients.
+fn shape_tables(params: &Parameters, slots: usize) -> u64 {
     let ring = params.ring();
+    let log_slots = slots.ilog2();
+    let stages = log_slots.div_ceil(4).clamp(1, 3);
+    let diagonals = u64::from(stages) * (2 << log_slots.div_ceil(stages));
     let limbs = ring.moduli().len() as u64;
-    let shapes: BTreeSet<(usize, u64)> = graph
-        .nodes()
-        .iter()
-        .filter_map(|node| {
-            let slots = plan.node(&node.name).ok()?.bootstrap.as_ref()?.slots;
-            Some((slots, node.bound?.to_bits()))
-        })
-        .collect();
-    shapes
-        .into_iter()
-        .map(|(slots, _)| {
-            let log_slots = slots.ilog2();
-            let stages = log_slots.div_ceil(4).clamp(1, 3);
-            let diagonals = u64::from(stages) * (2 << log_slots.div_ceil(stages));
-            let distinct = 2 * slots as u64 * 8;
-            match ring.n() / (2 * slots) < ring.min_stride() {
-                true => 2 * diagonals * distinct,
-                // Buffers are rounded up to powers of two.
-                false => diagonals * (distinct * limbs).next_power_of_two(),
-            }
-        })
-        .sum()
+    if are_integers(params, slots) {
+        2 * diagonals * distinct_bytes(slots)
+    } else {
+        // Buffers are rounded up to powers of two.
+        diagonals * (distinct_bytes(slots) * limbs).next_power_of_two()
+    }
+}
+
+/// The stage of SlotsToCoeffs that depends on the bound: on two limbs and the special ones, with its matrix before it is encoded.
+fn last_stage(params: &Parameters, slots: usize) -> u64 {
+    let log_slots = slots.ilog2();
+    let diagonals = 2 << log_slots.div_ceil(slots_to_coeffs_levels(log_slots) as u32);
+    let limbs = 2 + params.gadget(GadgetName::Model).special.len() as u64;
+    let encoded = match are_integers(params, slots) {
+        true => distinct_bytes(slots),
+        false => (distinct_bytes(slots) * limbs).next_power_of_two(),
+    };
+    diagonals * encoded
+}
+
+/// Whether so many slots are distinct that diagonals are kept as integers.
+fn are_integers(params: &Parameters, slots: usize) -> bool {
+    params.ring().n() / (2 * slots) < params.ring().min_stride()
+}
+
+fn distinct_bytes(slots: usize) -> u64 {
+    2 * slots as u64 * 8
 }
 
 /// The most that a product with weights works in: its rotated operand and its sums of giant steps, whole and limb by limb.

@@ -55,6 +55,19 @@ fn refreshes_every_shape() {
             .bootstrap(client.encoder(), &ev, &ct, Level(target))
             .unwrap();
         assert_eq!(client.params().level_of(out.basis()), Some(Level(target)));
+        let other = Bootstrapper::new(
+            client.encoder(),
+            BootstrapShape {
+                bound: 0.5,
+                ..shape
+            },
+        );
+        let shared = other.unwrap().with_bound(client.encoder(), bound).unwrap();
+        let again = shared
+            .bootstrap(client.encoder(), &ev, &ct, Level(target))
+            .unwrap();
+        assert!(again.polys == out.polys && again.scale == out.scale);
+        assert!(shared.with_bound(client.encoder(), 0.0).is_err());
         let (worst, mean) = precision(&client.decrypt(&out, d).unwrap(), &values);
         let bits = (worst + bound.log2(), mean + bound.log2());
         eprintln!(
