@@ -3,7 +3,8 @@
 use super::ahead::Ahead;
 use super::demand::Demand;
 use crate::{Choice, Problem, Refreshed};
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// One way to do all nodes taken so far.
 #[derive(Clone, Debug)]
@@ -275,7 +276,8 @@ impl<'p, 'g> Frontier<'p, 'g> {
 
     /// The cheapest state of each with the same demands, by what a whole way through it costs at least.
     fn cheapest(&self, node: usize, states: Vec<State>) -> Vec<State> {
-        let mut cheapest: HashMap<Vec<Demand>, (f64, Option<usize>, usize)> = HashMap::new();
+        let mut cheapest: FxHashMap<Vec<Demand>, (f64, Option<usize>, usize)> =
+            FxHashMap::default();
         for state in states {
             let found = (state.cost, state.trace, state.origin);
             let known = cheapest.entry(state.demands).or_insert(found);
