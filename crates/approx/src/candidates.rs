@@ -25,10 +25,10 @@ const COMPOSITES: [(usize, usize); 4] = [(7, 7), (7, 15), (15, 7), (15, 15)];
 /// From how many products of one polynomial on a composite may take fewer.
 const COMPOSITE_FROM: u32 = 20;
 
-/// All that may be the best choice in place of `current`: with its error or less, up to [`ENOUGH_BITS`], and at least `bits`. The one of least depth
-/// comes first. `bits` are also those that exponentials are fitted for.
-pub fn candidates(current: &Named, bits: f64) -> Result<Vec<Named>, ApproxError> {
-    let least = current.approximation.bits().min(ENOUGH_BITS).max(bits);
+/// All that may be the best choice in place of `current`: with its error or less, up to `enough` bits ([`ENOUGH_BITS`] where nothing else says so), and
+/// at least `bits`. The one of least depth comes first. `bits` are also those that exponentials are fitted for.
+pub fn candidates(current: &Named, bits: f64, enough: f64) -> Result<Vec<Named>, ApproxError> {
+    let least = current.approximation.bits().min(enough).max(bits);
     let (low, high) = current.approximation.interval();
     let of = |name, approximation| Named {
         name,

@@ -29,7 +29,7 @@ proptest! {
             return Ok(());
         };
         let least = current.approximation.bits().min(ENOUGH_BITS);
-        let all = candidates(&current, bits).unwrap();
+        let all = candidates(&current, bits, ENOUGH_BITS).unwrap();
         let cost = |named: &Named| (named.approximation.depth(), named.approximation.products());
         prop_assert!(!all.is_empty());
         prop_assert!(all.iter().any(|named| cost(named).0 <= cost(&current).0));

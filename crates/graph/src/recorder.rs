@@ -11,7 +11,7 @@ use taciturn_approx::{Approximation, Chebyshev};
 /// Intervals of the grid on [-1, 1].
 const GRID: usize = 512;
 /// Share by which the largest magnitude on the grid is exceeded: for what lies between its points, noise, and edges.
-const MARGIN: f64 = 0.5;
+const MARGIN: f64 = 0.25;
 
 /// The value that arguments are mapped from: what is derived from it in place of the mapped argument has less noise, as the map widens a small
 /// interval of `x` that spans a large ratio, and a level more.
