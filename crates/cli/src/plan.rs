@@ -15,13 +15,12 @@ use taciturn_ckks::Parameters;
 
 use self::contexts::{ContextReport, contexts};
 use self::report::{Report, Tables};
-use self::sites::SiteReport;
 use crate::args::{DeviceArgs, PlanArgs};
 use crate::checkpoint::Loaded;
 use crate::costs::Costs;
 use crate::device::{self, KeyHalves};
 use crate::failure::usage;
-use crate::setup::{Setup, parameters};
+use crate::setup::{Setup, Wanted, parameters};
 use crate::strategy::compare;
 use crate::system;
 
@@ -44,7 +43,12 @@ pub fn run(args: &PlanArgs) -> Result<()> {
         )));
     }
     let costs = costs(&params, args)?;
-    let mut setup = Setup::placed(&loaded, &params, costs, context, args.placement)?;
+    let wanted = Wanted {
+        context,
+        strategy: args.placement,
+        selection: &args.selection.selection(),
+    };
+    let mut setup = Setup::new(&loaded, &params, costs, &wanted)?;
     let fits = setup.fit_memory(&args.memory);
     if let Some(path) = &args.out {
         file::write(path, &setup.plan)?;
@@ -61,7 +65,7 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     }
     let drawn = [&args.memory_svg, &args.time_svg];
     let contexts = if args.contexts || drawn.iter().any(|path| path.is_some()) {
-        Some(contexts(&loaded, &setup, args.placement)?)
+        Some(contexts(&loaded, &setup, &wanted)?)
     } else {
         None
     };
@@ -82,8 +86,7 @@ pub fn run(args: &PlanArgs) -> Result<()> {
         }
     }
     let sites = if args.sites {
-        let sites = setup.model.approximations(&loaded.calibration)?;
-        Some(sites.into_iter().map(SiteReport::new).collect())
+        Some(sites::sites(&setup, context)?)
     } else {
         None
     };

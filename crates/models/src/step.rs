@@ -286,7 +286,7 @@ impl StepModel {
         let bounds: Vec<(String, f64)> = (graph.nodes().iter())
             // What sits between the entries of a spaced value is no part of the measurement.
             .filter(|node| node.layout.rest() != Some(Rest::Garbage))
-            // Values inside an approximation have the bounds that it gives them: those measured may be another one's.
+            // Values inside an approximation have the bounds that it gives them: those measured may be of another one.
             .filter(|node| node.bound.is_none())
             .filter_map(|node| {
                 let bound = self.calibration.bounds.get(bound_name(&node.name))?;
@@ -294,6 +294,13 @@ impl StepModel {
             })
             .collect();
         graph.set_bounds(bounds.iter().map(|(name, bound)| (name.as_str(), *bound)));
+        let results: Vec<(String, f64)> = (graph.sites().iter())
+            .filter_map(|(site, nodes)| {
+                let bound = measured_result(&self.calibration, site)?;
+                Some((graph.nodes()[nodes.end - 1].name.clone(), bound))
+            })
+            .collect();
+        graph.set_bounds(results.iter().map(|(name, bound)| (name.as_str(), *bound)));
         graph.set_approximations(self.sites.labels());
         Ok(graph)
     }
@@ -363,6 +370,20 @@ fn plan_all(
     let plan = taciturn_graph::plan_beside(&graphs[0], costs, placement, caches)?;
     let covered = (graphs[1..].iter()).try_fold(plan, |plan, graph| plan.cover(graph))?;
     Ok(covered)
+}
+
+/// The bound that was measured of a site's result, whatever approximated it then: the last node of those that the table has for it. Results depend on
+/// an approximation no more than by its error.
+fn measured_result(calibration: &Calibration, site: &str) -> Option<f64> {
+    let steps = ["_squaring", ".step", "_step", ".function_step"];
+    let last = |part: &str| {
+        let names = (0..).map(|number| format!("{site}{part}{number}"));
+        let known = names.map_while(|name| calibration.bounds.get(&name).copied());
+        known.last()
+    };
+    let starts = ["", ".start", "_inverse", ".function"];
+    let start = |part: &&str| calibration.bounds.get(&format!("{site}{part}")).copied();
+    (steps.into_iter().find_map(last)).or_else(|| starts.iter().find_map(start))
 }
 
 /// The values that a plan refreshes as witnesses too.

@@ -28,7 +28,7 @@ pub struct StepSite {
     /// Its name in the calibration table.
     pub site: String,
     /// Its name in the graph.
-    pub(super) node: String,
+    pub node: String,
     /// What is approximated.
     pub target: Target,
     /// Share by which the calibration widened what it saw.
