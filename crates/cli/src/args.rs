@@ -211,6 +211,9 @@ pub struct PlanArgs {
     /// Show what every non-linear function is approximated by, and what else it could be.
     #[arg(long)]
     pub sites: bool,
+    /// Show time by kind of operation, bootstraps apart.
+    #[arg(long)]
+    pub operations: bool,
     /// Show time and memory by context length, up to 1,024 tokens.
     #[arg(long)]
     pub contexts: bool,

@@ -4,6 +4,7 @@ mod contexts;
 pub mod file;
 pub mod fit;
 mod levels;
+mod operations;
 mod report;
 mod sites;
 
@@ -54,7 +55,9 @@ pub fn run(args: &PlanArgs) -> Result<()> {
         file::write(path, &setup.plan)?;
     }
     let compared = if args.compare {
-        Some(compare(&setup.model.graph(context - 1)?, &setup.costs)?)
+        let graph = setup.model.graph(context - 1)?;
+        let shallow = setup.shallow.as_ref().unwrap_or(&graph);
+        Some(compare(&graph, shallow, &setup.costs)?)
     } else {
         None
     };
@@ -90,8 +93,16 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     } else {
         None
     };
+    let operations = if args.operations {
+        let graph = setup.model.graph(context - 1)?;
+        let table = &setup.costs.table;
+        Some(operations::operations(&graph, &setup.plan, table))
+    } else {
+        None
+    };
     let tables = Tables {
         compare: compared,
+        operations,
         contexts,
         sites,
     };

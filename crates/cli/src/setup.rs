@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use taciturn_approx::Calibration;
 use taciturn_ckks::{Encoder, KeyRequest, Parameters, named};
-use taciturn_graph::{Level, Plan, key_request};
+use taciturn_graph::{Graph, Level, Plan, key_request};
 use taciturn_models::{ModelError, Selection, StepModel, assumed_for};
 
 use crate::args::{MemoryArgs, ParamsArgs};
@@ -100,6 +100,8 @@ pub struct Setup {
     pub passes: Option<PlannedPasses>,
     /// The fastest plan, where that takes too much memory and this one does not.
     pub instead_of: Option<Fastest>,
+    /// The step of the last position with approximations of least depth, where this one's are chosen.
+    pub shallow: Option<Graph>,
     /// How others are made; none for a plan from a file.
     strategy: Option<Strategy>,
 }
@@ -137,10 +139,17 @@ impl Setup {
     ) -> Result<Self> {
         let strategy = wanted.strategy;
         model.select(wanted.selection).map_err(of_flag)?;
-        model.choose(&costs.table)?;
+        let shallow = match strategy {
+            Strategy::Optimal => Some(model.choose(&costs.table)?),
+            _ => {
+                model.choose_shallow()?;
+                None
+            }
+        };
         let plan = (model.plan(&costs.table, strategy.placement().as_ref())?)
             .made_for(params.name(), model.context());
-        Setup::of(model, params, costs, plan, Some(strategy))
+        let setup = Setup::of(model, params, costs, plan, Some(strategy))?;
+        Ok(Setup { shallow, ..setup })
     }
 
     /// Prepares a model for exchanges of at least `context` tokens under a plan from a file, after checking that it fits.
@@ -198,6 +207,7 @@ impl Setup {
             costs,
             memory,
             instead_of: None,
+            shallow: None,
             strategy,
             passes: None,
         })

@@ -128,7 +128,9 @@ impl StepModel {
 
     /// The same step with the approximations that take the least time, of those that are as exact as the default ones (or exact enough): with their
     /// levels, products and the refreshes that these cause. Sites that were selected keep what they have.
-    pub fn choose(&mut self, costs: &CostTable) -> Result<(), ModelError> {
+    ///
+    /// Gives back the last position's graph with those of least depth, for placements that choose nothing.
+    pub fn choose(&mut self, costs: &CostTable) -> Result<Graph, ModelError> {
         self.sites.find_alternatives()?;
         let counts = self.sites.0.iter().map(|site| site.alternatives.len());
         let mut graphs = Vec::new();
@@ -137,10 +139,23 @@ impl StepModel {
             graphs.push(self.graph(self.context - 1)?);
         }
         let chosen = Optimal::default().choose(&graphs, costs)?;
-        let nodes = graphs[0].sites().iter().map(|(node, _)| node.as_str());
+        let shallow = graphs.swap_remove(0);
+        let nodes = shallow.sites().iter().map(|(node, _)| node.as_str());
         let chosen: BTreeMap<&str, usize> = nodes.zip(chosen).collect();
+        self.take(|site| chosen.get(site).copied().unwrap_or(0))?;
+        Ok(shallow)
+    }
+
+    /// The same step with the approximations of least depth, of those that [`choose`](Self::choose) would choose from.
+    pub fn choose_shallow(&mut self) -> Result<(), ModelError> {
+        self.sites.find_alternatives()?;
+        self.take(|_| 0)
+    }
+
+    /// Takes an alternative for each site that was not selected, by its name in the graph.
+    fn take(&mut self, chosen: impl Fn(&str) -> usize) -> Result<(), ModelError> {
         let label = |site: &StepSite| {
-            let variant = chosen.get(site.node.as_str()).copied().unwrap_or(0);
+            let variant = chosen(&site.node);
             let last = site.alternatives.len() - 1;
             (
                 site.site.clone(),
