@@ -2,7 +2,7 @@
 
 use crate::{
     Chebyshev, Composite, Exp, Gate, GoldschmidtInverse, GoldschmidtInverseSqrt, Inverse,
-    InverseSqrt, PiecewiseGelu, Sign,
+    InverseSqrt, PiecewiseGelu, Sign, Target, grid,
 };
 
 /// Differences of smaller magnitude have no sign here: the sign's approximations are continuous.
@@ -121,6 +121,42 @@ impl Approximation {
                 worst
             }
         })
+    }
+
+    /// Bits of the worst error on a dense grid of the interval.
+    pub fn bits(&self) -> f64 {
+        let (low, high) = self.interval();
+        -self.worst_error(grid(low, high)).log2()
+    }
+
+    /// What is approximated.
+    pub fn target(&self) -> Target {
+        match self {
+            Self::Inverse(_) | Self::GoldschmidtInverse(_) => Target::Inverse,
+            Self::InverseSqrt(_) | Self::GoldschmidtInverseSqrt(_) => Target::InverseSqrt,
+            Self::Exp(_) => Target::Exp,
+            Self::Activation { gate, .. } => Target::Activation(*gate),
+            Self::Composite(f) => Target::Activation(f.gate),
+            Self::Piecewise(_) => Target::Activation(Gate::NormalByTanh),
+            Self::Sign(_) => Target::Sign,
+            Self::Max(_) => Target::Max,
+        }
+    }
+
+    /// Ciphertext products.
+    pub fn products(&self) -> u32 {
+        match self {
+            Self::Inverse(f) => f.products(),
+            Self::GoldschmidtInverse(f) => f.products(),
+            Self::InverseSqrt(f) => f.products(),
+            Self::GoldschmidtInverseSqrt(f) => f.products(),
+            Self::Exp(f) => f.products(),
+            Self::Activation { poly, .. } => poly.products(),
+            Self::Composite(f) => f.products(),
+            Self::Piecewise(f) => f.products(),
+            Self::Sign(f) => f.products(),
+            Self::Max(f) => f.products() + 1,
+        }
     }
 
     /// Levels from an argument that is mapped from the interval to [-1, 1].

@@ -1,8 +1,8 @@
 //! All approximations of a function by name.
 
 use crate::{
-    ApproxError, Approximation, Composite, DEGREES, Exp, Gate, Gelu, GeluForm, GoldschmidtInverse,
-    GoldschmidtInverseSqrt, Inverse, InverseSqrt, PiecewiseGelu, Sign, Silu,
+    ApproxError, Approximation, Composite, DEGREES, Exp, Gate, GoldschmidtInverse,
+    GoldschmidtInverseSqrt, Inverse, InverseSqrt, Named, PiecewiseGelu, Sign, interpolate,
 };
 
 /// Most iterations after a polynomial start.
@@ -13,6 +13,8 @@ const ITERATIONS_FROM_CONSTANT: u32 = 40;
 const NEWTON_AFTER_TAYLOR: u32 = 16;
 /// Squarings of EncryptedLLM's exponential (D.4).
 const SQUARINGS_OF_LIMIT: u32 = 7;
+/// Degree of the GeLU of Orion's kernels (III-D).
+const INTERPOLATED_DEGREE: usize = 127;
 
 /// A function that has approximations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +49,151 @@ impl Target {
     }
 }
 
+/// A way of approximating a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Unique for its target.
+    pub name: &'static str,
+    /// Paper and section.
+    pub source: &'static str,
+}
+
+pub(crate) const MINIMAX: &str = "minimax";
+pub(crate) const NEWTON: &str = "minimax-newton";
+pub(crate) const GOLDSCHMIDT: &str = "minimax-goldschmidt";
+pub(crate) const CONSTANT_GOLDSCHMIDT: &str = "constant-goldschmidt";
+pub(crate) const CONSTANT: &str = "constant";
+pub(crate) const TAYLOR: &str = "taylor-newton";
+pub(crate) const SQUARINGS: &str = "minimax-squarings";
+pub(crate) const LIMIT: &str = "limit";
+pub(crate) const COMPOSITE: &str = "composite";
+pub(crate) const PIECEWISE: &str = "piecewise";
+pub(crate) const INTERPOLATED: &str = "chebyshev-127";
+const SIGN: &str = "f4-g4";
+
+const fn row(name: &'static str, source: &'static str) -> Row {
+    Row { name, source }
+}
+
+const OWN: &str = "own fit";
+const GOLDSCHMIDT_SOURCE: &str = "own fit; Even, Seidel, Ferguson 2005";
+const CACHEMIR: &str = "Cachemir, appendix E";
+const INVERSE: [Row; 4] = [
+    row(NEWTON, OWN),
+    row(GOLDSCHMIDT, GOLDSCHMIDT_SOURCE),
+    row(CONSTANT_GOLDSCHMIDT, CACHEMIR),
+    row(CONSTANT, "ConSmax (Liu et al. 2024)"),
+];
+const INVERSE_SQRT: [Row; 4] = [
+    row(NEWTON, OWN),
+    row(GOLDSCHMIDT, GOLDSCHMIDT_SOURCE),
+    row(CONSTANT_GOLDSCHMIDT, CACHEMIR),
+    row(TAYLOR, "EncryptedLLM, D.3"),
+];
+const EXP: [Row; 2] = [row(SQUARINGS, OWN), row(LIMIT, "EncryptedLLM, D.4")];
+const ACTIVATION: [Row; 4] = [
+    row(MINIMAX, OWN),
+    row(COMPOSITE, "own fit; form of THOR and Cachemir, appendix E"),
+    row(INTERPOLATED, "Orion kernels, III-D"),
+    row(PIECEWISE, "EncryptedLLM, D.2"),
+];
+const SIGNS: [Row; 1] = [row(SIGN, "EncryptedLLM, D.1")];
+
+impl Target {
+    /// The ways that there are. Only GeLU in its tanh form has pieces.
+    pub fn rows(self) -> &'static [Row] {
+        match self {
+            Target::Inverse => &INVERSE,
+            Target::InverseSqrt => &INVERSE_SQRT,
+            Target::Exp => &EXP,
+            Target::Activation(Gate::NormalByTanh) => &ACTIVATION,
+            Target::Activation(_) => &ACTIVATION[..3],
+            Target::Sign | Target::Max => &SIGNS,
+        }
+    }
+
+    /// The approximation of a row on an interval. Where it has a choice it is the cheapest that reaches `bits`; what a paper fixes is as the paper
+    /// has it, whatever it reaches. Signs and maxima have the interval [-1, 1].
+    pub fn choose(
+        self,
+        name: &str,
+        (low, high): (f64, f64),
+        bits: f64,
+    ) -> Result<Named, ApproxError> {
+        use Approximation as A;
+        let request = (low, high, bits);
+        let approximation = match (self, name) {
+            (Target::Inverse, NEWTON) => Inverse::choose(low, high, bits).map(A::Inverse),
+            (Target::Inverse, GOLDSCHMIDT) => least(self, request, |degree| {
+                let start = GoldschmidtInverse::fit(low, high, degree, 0)?;
+                Ok(move |iterations| {
+                    A::GoldschmidtInverse(GoldschmidtInverse {
+                        iterations,
+                        ..start.clone()
+                    })
+                })
+            }),
+            (Target::Inverse, CONSTANT_GOLDSCHMIDT) => first(self, request, |iterations| {
+                GoldschmidtInverse::from_constant(low, high, iterations).map(A::GoldschmidtInverse)
+            }),
+            (Target::Inverse, CONSTANT) => Inverse::constant(low, high).map(A::Inverse),
+            (Target::InverseSqrt, NEWTON) => {
+                InverseSqrt::choose(low, high, bits).map(A::InverseSqrt)
+            }
+            (Target::InverseSqrt, GOLDSCHMIDT) => least(self, request, |degree| {
+                let start = GoldschmidtInverseSqrt::fit(low, high, degree, 0)?;
+                Ok(move |iterations| {
+                    A::GoldschmidtInverseSqrt(GoldschmidtInverseSqrt {
+                        iterations,
+                        ..start.clone()
+                    })
+                })
+            }),
+            (Target::InverseSqrt, CONSTANT_GOLDSCHMIDT) => first(self, request, |iterations| {
+                GoldschmidtInverseSqrt::from_constant(low, high, iterations)
+                    .map(A::GoldschmidtInverseSqrt)
+            }),
+            (Target::InverseSqrt, TAYLOR) => {
+                InverseSqrt::taylor(low, high, NEWTON_AFTER_TAYLOR).map(A::InverseSqrt)
+            }
+            (Target::Exp, SQUARINGS) => Exp::choose(low, high, bits).map(A::Exp),
+            (Target::Exp, LIMIT) => Exp::limit(low, high, SQUARINGS_OF_LIMIT).map(A::Exp),
+            (Target::Activation(gate), MINIMAX) => gate
+                .choose(low, high, bits)
+                .map(|poly| A::Activation { gate, poly }),
+            (Target::Activation(gate), COMPOSITE) => {
+                Composite::choose(gate, low, high, bits).map(A::Composite)
+            }
+            (Target::Activation(gate), INTERPOLATED) => {
+                interpolate(|x| gate.activation(x), low, high, INTERPOLATED_DEGREE)
+                    .map(|poly| A::Activation { gate, poly })
+            }
+            (Target::Activation(Gate::NormalByTanh), PIECEWISE) => {
+                PiecewiseGelu::new(high.max(-low)).map(A::Piecewise)
+            }
+            (Target::Sign, SIGN) => Ok(A::Sign(Sign::TWICE)),
+            (Target::Max, SIGN) => Ok(A::Max(Sign::TWICE)),
+            _ => Err(self.unknown(name)),
+        }?;
+        let row = self.rows().iter().find(|row| row.name == name);
+        let name = row.ok_or_else(|| self.unknown(name))?.name;
+        Ok(Named {
+            name,
+            approximation,
+        })
+    }
+
+    /// That there is no such way.
+    pub(crate) fn unknown(self, got: &str) -> ApproxError {
+        let names: Vec<&str> = self.rows().iter().map(|row| row.name).collect();
+        ApproxError::Unknown {
+            function: self.name(),
+            expected: names.join(", "),
+            got: got.to_owned(),
+        }
+    }
+}
+
 /// An approximation with its name and where it is from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
@@ -58,180 +205,89 @@ pub struct Entry {
     pub approximation: Result<Approximation, ApproxError>,
 }
 
-/// All approximations of a target on an interval. Those that have a choice are the cheapest that reach `bits`; those that a paper fixes are
-/// as it has them, whatever they reach. Signs and maxima have the interval [-1, 1].
+/// All approximations of a target on an interval, as [`Target::choose`] has them.
 pub fn catalogue(target: Target, low: f64, high: f64, bits: f64) -> Vec<Entry> {
-    use Approximation as A;
-    let entry = |name, source, approximation| Entry {
-        name,
-        source,
-        approximation,
-    };
-    match target {
-        Target::Inverse => vec![
-            entry(
-                "minimax-newton",
-                "own fit",
-                Inverse::choose(low, high, bits).map(A::Inverse),
-            ),
-            entry(
-                "minimax-goldschmidt",
-                "own fit; Even, Seidel, Ferguson 2005",
-                least(
-                    target,
-                    (low, high, bits),
-                    polynomials(
-                        |degree| GoldschmidtInverse::fit(low, high, degree, 0),
-                        |f, iterations| {
-                            A::GoldschmidtInverse(GoldschmidtInverse { iterations, ..f })
-                        },
-                    ),
-                ),
-            ),
-            entry(
-                "constant-goldschmidt",
-                "Cachemir, appendix E",
-                least(
-                    target,
-                    (low, high, bits),
-                    constants(|iterations| {
-                        GoldschmidtInverse::from_constant(low, high, iterations)
-                            .map(A::GoldschmidtInverse)
-                    }),
-                ),
-            ),
-        ],
-        Target::InverseSqrt => vec![
-            entry(
-                "minimax-newton",
-                "own fit",
-                InverseSqrt::choose(low, high, bits).map(A::InverseSqrt),
-            ),
-            entry(
-                "minimax-goldschmidt",
-                "own fit; Even, Seidel, Ferguson 2005",
-                least(
-                    target,
-                    (low, high, bits),
-                    polynomials(
-                        |degree| GoldschmidtInverseSqrt::fit(low, high, degree, 0),
-                        |f, iterations| {
-                            A::GoldschmidtInverseSqrt(GoldschmidtInverseSqrt { iterations, ..f })
-                        },
-                    ),
-                ),
-            ),
-            entry(
-                "constant-goldschmidt",
-                "Cachemir, appendix E",
-                least(
-                    target,
-                    (low, high, bits),
-                    constants(|iterations| {
-                        GoldschmidtInverseSqrt::from_constant(low, high, iterations)
-                            .map(A::GoldschmidtInverseSqrt)
-                    }),
-                ),
-            ),
-            entry(
-                "taylor-newton",
-                "EncryptedLLM, D.3",
-                InverseSqrt::taylor(low, high, NEWTON_AFTER_TAYLOR).map(A::InverseSqrt),
-            ),
-        ],
-        Target::Exp => vec![
-            entry(
-                "minimax-squarings",
-                "own fit",
-                Exp::choose(low, high, bits).map(A::Exp),
-            ),
-            entry(
-                "limit",
-                "EncryptedLLM, D.4",
-                Exp::limit(low, high, SQUARINGS_OF_LIMIT).map(A::Exp),
-            ),
-        ],
-        Target::Activation(gate) => {
-            let gelu = |form| Gelu::choose(form, low, high, bits).map(|f| f.poly);
-            let poly = match gate {
-                Gate::Logistic => Silu::choose(low, high, bits).map(|f| f.poly),
-                Gate::Normal => gelu(GeluForm::Erf),
-                Gate::NormalByTanh => gelu(GeluForm::Tanh),
-            };
-            let mut entries = vec![
-                entry(
-                    "minimax",
-                    "own fit",
-                    poly.map(|poly| A::Activation { gate, poly }),
-                ),
-                entry(
-                    "composite",
-                    "own fit; form of THOR and Cachemir, appendix E",
-                    Composite::choose(gate, low, high, bits).map(A::Composite),
-                ),
-            ];
-            if gate == Gate::NormalByTanh {
-                let pieces = PiecewiseGelu::new(high.max(-low)).map(A::Piecewise);
-                entries.push(entry("piecewise", "EncryptedLLM, D.2", pieces));
-            }
-            entries
-        }
-        Target::Sign => vec![entry(
-            "f4-g4",
-            "EncryptedLLM, D.1",
-            Ok(A::Sign(Sign::TWICE)),
-        )],
-        Target::Max => vec![entry("f4-g4", "EncryptedLLM, D.1", Ok(A::Max(Sign::TWICE)))],
-    }
-}
-
-type Candidates<'a> = Box<dyn Iterator<Item = Result<Approximation, ApproxError>> + 'a>;
-
-/// Every degree with every number of iterations; a start is fitted once.
-fn polynomials<'a, F: Clone + 'a>(
-    fit: impl Fn(usize) -> Result<F, ApproxError> + 'a,
-    iterate: impl Fn(F, u32) -> Approximation + Copy + 'a,
-) -> Candidates<'a> {
-    Box::new(DEGREES.into_iter().flat_map(move |degree| {
-        let start = fit(degree);
-        (0..=ITERATIONS)
-            .map(move |iterations| start.clone().map(|start| iterate(start, iterations)))
-    }))
-}
-
-fn constants<'a>(make: impl Fn(u32) -> Result<Approximation, ApproxError> + 'a) -> Candidates<'a> {
-    Box::new((1..=ITERATIONS_FROM_CONSTANT).map(make))
-}
-
-/// The candidate of least depth that reaches the bits; of equal ones the first, which has the lower degree.
-fn least(
-    target: Target,
-    (low, high, bits): (f64, f64, f64),
-    candidates: Candidates,
-) -> Result<Approximation, ApproxError> {
-    let mut chosen: Option<Approximation> = None;
-    let mut best = f64::NEG_INFINITY;
-    for candidate in candidates {
-        let candidate = candidate?;
-        if chosen
-            .as_ref()
-            .is_some_and(|chosen| chosen.depth() <= candidate.depth())
-        {
-            continue;
-        }
-        let got = -candidate.worst_error(grid(low, high)).log2();
-        if got >= bits {
-            chosen = Some(candidate);
-        }
-        best = best.max(got);
-    }
-    chosen.ok_or(ApproxError::TooWide {
-        function: target.name(),
-        low,
-        high,
-        bits,
-        best,
+    let rows = target.rows().iter();
+    rows.map(|row| Entry {
+        name: row.name,
+        source: row.source,
+        approximation: (target.choose(row.name, (low, high), bits))
+            .map(|named| named.approximation),
     })
+    .collect()
+}
+
+/// Of every degree with every number of iterations, that of least depth that reaches the bits; of equal ones the one of the lower degree. A
+/// start is fitted once.
+fn least<F: Fn(u32) -> Approximation>(
+    target: Target,
+    request: (f64, f64, f64),
+    start: impl Fn(usize) -> Result<F, ApproxError>,
+) -> Result<Approximation, ApproxError> {
+    let mut search = Search::new(target, request);
+    for degree in DEGREES {
+        let iterated = start(degree)?;
+        (0..=ITERATIONS).for_each(|iterations| search.meet(iterated(iterations)));
+    }
+    search.end()
+}
+
+/// The fewest iterations after a constant that reach the bits.
+fn first(
+    target: Target,
+    request: (f64, f64, f64),
+    make: impl Fn(u32) -> Result<Approximation, ApproxError>,
+) -> Result<Approximation, ApproxError> {
+    let mut search = Search::new(target, request);
+    for iterations in 1..=ITERATIONS_FROM_CONSTANT {
+        search.meet(make(iterations)?);
+        if search.chosen.is_some() {
+            break;
+        }
+    }
+    search.end()
+}
+
+/// The approximation of least depth so far that reaches the bits.
+struct Search {
+    target: Target,
+    request: (f64, f64, f64),
+    chosen: Option<Approximation>,
+    best: f64,
+}
+
+impl Search {
+    fn new(target: Target, request: (f64, f64, f64)) -> Self {
+        Search {
+            target,
+            request,
+            chosen: None,
+            best: f64::NEG_INFINITY,
+        }
+    }
+
+    fn meet(&mut self, candidate: Approximation) {
+        let known = self.chosen.as_ref();
+        if known.is_some_and(|known| known.depth() <= candidate.depth()) {
+            return;
+        }
+        let got = candidate.bits();
+        self.best = self.best.max(got);
+        if got >= self.request.2 {
+            self.chosen = Some(candidate);
+        }
+    }
+
+    fn end(self) -> Result<Approximation, ApproxError> {
+        let (low, high, bits) = self.request;
+        self.chosen.ok_or(ApproxError::TooWide {
+            function: self.target.name(),
+            low,
+            high,
+            bits,
+            best: self.best,
+        })
+    }
 }
 
 /// Points on which errors are measured: half of them equally far apart, half of them denser towards both ends.

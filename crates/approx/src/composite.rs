@@ -34,15 +34,13 @@ impl Composite {
         let depth = |degree: usize| (degree + 1).ilog2();
         degrees.sort_by_key(|&(inner, outer)| (depth(inner) + depth(outer), inner.max(outer)));
         let mut best = f64::NEG_INFINITY;
-        for (inner, outer) in degrees {
-            for flatter in FLATTER {
-                let made = Self::fit(gate, (low, high), (inner, outer), flatter)?;
-                let got = made.worst_error_bits();
-                if got >= bits {
-                    return Ok(made);
-                }
-                best = best.max(got);
+        for degrees in degrees {
+            let made = Self::of_degrees(gate, (low, high), degrees)?;
+            let got = made.worst_error_bits();
+            if got >= bits {
+                return Ok(made);
             }
+            best = best.max(got);
         }
         Err(ApproxError::TooWide {
             function: "composite activation",
@@ -51,6 +49,24 @@ impl Composite {
             bits,
             best,
         })
+    }
+
+    /// The one of these degrees of the inner and the outer polynomial that has the least error of several flatter targets.
+    pub fn of_degrees(
+        gate: Gate,
+        interval: (f64, f64),
+        degrees: (usize, usize),
+    ) -> Result<Self, ApproxError> {
+        let mut best: Option<(f64, Self)> = None;
+        for flatter in FLATTER {
+            let made = Self::fit(gate, interval, degrees, flatter)?;
+            let got = made.worst_error_bits();
+            if best.as_ref().is_none_or(|(bits, _)| got > *bits) {
+                best = Some((got, made));
+            }
+        }
+        let (_, made) = best.expect("there is at least one target");
+        Ok(made)
     }
 
     /// These degrees of the inner and the outer polynomial. The inner one's target is the logistic function of `x` divided by

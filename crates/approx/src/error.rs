@@ -35,6 +35,19 @@ pub enum ApproxError {
         /// Bits of the best candidate.
         best: f64,
     },
+    /// A name that no approximation of the function has.
+    #[error(
+        "{function}: expected one of {expected}, alone or with its numbers as minimax-newton/31+1 (degree and steps); got {got}; \
+         `taciturn bench approximation` shows them all"
+    )]
+    Unknown {
+        /// The function.
+        function: &'static str,
+        /// The names that there are.
+        expected: String,
+        /// The one asked for.
+        got: String,
+    },
     /// Fewer points than a polynomial of the degree has coefficients.
     #[error(
         "fit: expected more than {degree} points for a polynomial of degree {degree}, got {got}; give more points or lower the degree"

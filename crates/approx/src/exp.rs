@@ -88,6 +88,11 @@ impl Exp {
         )
     }
 
+    /// Where arguments may lie.
+    pub fn interval(&self) -> (f64, f64) {
+        (self.poly.low, self.poly.high)
+    }
+
     /// The approximation at `x`.
     pub fn evaluate(&self, x: f64) -> f64 {
         (0..self.squarings).fold(self.poly.evaluate(x), |y, _| y * y)

@@ -87,6 +87,17 @@ impl Inverse {
         Ok(Self { start, newton })
     }
 
+    /// One constant for the whole interval, that of the least relative error: ConSmax (Liu et al., 2024), whose model learns it.
+    pub fn constant(low: f64, high: f64) -> Result<Self, ApproxError> {
+        check_interval("1/x", "above 0", (low, high), 0.0)?;
+        let start = Chebyshev {
+            low,
+            high,
+            coefficients: vec![2.0 / (low + high)],
+        };
+        Ok(Self { start, newton: 0 })
+    }
+
     /// The cheapest that reaches `bits` of relative error on `[low, high]`: least depth, then fewest products.
     pub fn choose(low: f64, high: f64, bits: f64) -> Result<Self, ApproxError> {
         let steps = Steps {

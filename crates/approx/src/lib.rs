@@ -14,6 +14,7 @@
 
 mod approximation;
 mod calibration;
+mod candidates;
 mod catalogue;
 mod chebyshev;
 mod composite;
@@ -25,6 +26,7 @@ mod gate;
 mod gelu;
 mod goldschmidt;
 mod inverse;
+mod named;
 mod piecewise;
 mod points;
 mod sign;
@@ -35,7 +37,8 @@ mod through_zero;
 
 pub use approximation::{Approximation, LEAST_DIFFERENCE};
 pub use calibration::{CALIBRATION_VERSION, Calibration, CalibrationError, SiteRange};
-pub use catalogue::{Entry, Target, catalogue, grid};
+pub use candidates::{ENOUGH_BITS, candidates};
+pub use catalogue::{Entry, Row, Target, catalogue, grid};
 pub use chebyshev::Chebyshev;
 pub use composite::Composite;
 pub use cost::DEGREES;
@@ -46,6 +49,7 @@ pub use gate::Gate;
 pub use gelu::{Gelu, GeluForm};
 pub use goldschmidt::{GoldschmidtInverse, GoldschmidtInverseSqrt};
 pub use inverse::{Inverse, InverseSqrt};
+pub use named::Named;
 pub use piecewise::PiecewiseGelu;
 pub use points::{Point, fit_points};
 pub use sign::Sign;

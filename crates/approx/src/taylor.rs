@@ -20,13 +20,15 @@ impl InverseSqrt {
 }
 
 impl Exp {
-    /// `(1 + x / 2^r)^(2^r)`, the limit that defines the function (EncryptedLLM, D.4, after Lu et al., 2023, who take r = 7); for `x <= 0`.
+    /// `(1 + x / 2^r)^(2^r)`, the limit that defines the function (EncryptedLLM, D.4, after Lu et al., 2023, who take r = 7). It is for `x <= 0`;
+    /// an upper end above 0 is taken off first, and comes back as a factor.
     pub fn limit(low: f64, high: f64, squarings: u32) -> Result<Self, ApproxError> {
-        let domain = "below 0, down to twice the power";
+        let domain = "from the upper end, or 0, down to twice the power";
         check_interval("exp(x)", domain, (low, high), f64::NEG_INFINITY)?;
         let power = 2f64.powi(squarings.min(30) as i32);
+        let off = high.max(0.0);
         // Below minus the power the base is negative, and below twice that the result exceeds one.
-        if high > 0.0 || low < -2.0 * power {
+        if low - off < -2.0 * power {
             return Err(ApproxError::Interval {
                 function: "exp(x)",
                 domain,
@@ -34,10 +36,15 @@ impl Exp {
                 high,
             });
         }
+        let factor = (off / power).exp();
+        let middle = (low + high) / 2.0 - off;
         let poly = Chebyshev {
             low,
             high,
-            coefficients: vec![1.0 + (low + high) / 2.0 / power, (high - low) / 2.0 / power],
+            coefficients: vec![
+                factor * (1.0 + middle / power),
+                factor * (high - low) / 2.0 / power,
+            ],
         };
         Ok(Self { poly, squarings })
     }

@@ -11,6 +11,7 @@ use crate::passes::PassSize;
 use crate::size;
 use crate::strategy::Strategy;
 use crate::system;
+use taciturn_models::Selection;
 
 /// Text generation with a language model that never sees the text.
 #[derive(Parser)]
@@ -80,6 +81,32 @@ pub struct ParamsArgs {
     pub allow_insecure: bool,
 }
 
+/// What non-linear functions are approximated by.
+#[derive(Group)]
+pub struct SelectionArgs {
+    /// What a site is approximated by, in place of what the plan chooses: SITE as `plan --sites` shows it, its function (norm, exp, inverse,
+    /// gelu, silu) or a pattern as `*.norm1` or `*.softmax.exp`; NAME as `bench approximation` shows it, alone or with its numbers as
+    /// minimax-newton/31+1. Repeatable; the last for a site holds.
+    #[arg(long = "approximation", value_name = "SITE=NAME", value_parser = selected)]
+    pub approximations: Vec<(String, String)>,
+}
+
+impl SelectionArgs {
+    /// What is selected.
+    pub fn selection(&self) -> Selection {
+        Selection::new(self.approximations.clone())
+    }
+}
+
+fn selected(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((site, name)) if !site.is_empty() && !name.is_empty() => {
+            Ok((site.to_owned(), name.to_owned()))
+        }
+        _ => Err("expected SITE=NAME, as layer0.hidden=composite".to_owned()),
+    }
+}
+
 /// How much memory may be used.
 #[derive(Group)]
 pub struct MemoryArgs {
@@ -107,6 +134,8 @@ pub struct GenerateArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub memory: MemoryArgs,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
     /// Text to continue.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub prompt: String,
@@ -118,7 +147,7 @@ pub struct GenerateArgs {
     #[arg(long, value_name = "N", default_value = "auto")]
     pub pass_size: PassSize,
     /// A plan made by `taciturn plan --out`; by default one is made.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "approximations")]
     pub plan: Option<PathBuf>,
     /// Tokens to generate; fewer where the model ends the text.
     #[arg(long, value_name = "N", default_value = "16", value_parser = positive)]
@@ -161,6 +190,8 @@ pub struct PlanArgs {
     pub params: ParamsArgs,
     #[command(flatten)]
     pub memory: MemoryArgs,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
     /// Tokens that the exchange must have room for: the beginning-of-text token, the prompt and the new tokens. Memory and time grow with
     /// them. By default 64, or as many as the model is calibrated for.
     #[arg(long, value_name = "N", value_parser = positive)]
@@ -177,9 +208,12 @@ pub struct PlanArgs {
     /// Show what each placement predicts.
     #[arg(long)]
     pub compare: bool,
-    /// Show what every non-linear function is approximated by.
+    /// Show what every non-linear function is approximated by, and what else it could be.
     #[arg(long)]
     pub sites: bool,
+    /// Show time by kind of operation, bootstraps apart.
+    #[arg(long)]
+    pub operations: bool,
     /// Show time and memory by context length, up to 1,024 tokens.
     #[arg(long)]
     pub contexts: bool,
@@ -225,6 +259,8 @@ pub struct EvalArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub memory: MemoryArgs,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
     /// Text whose tokens are predicted, each from those before it.
     #[arg(long, value_name = "FILE")]
     pub text: PathBuf,

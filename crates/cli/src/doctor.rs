@@ -5,12 +5,14 @@ use std::fmt::Write;
 use anyhow::Result;
 use serde::Serialize;
 use taciturn_ckks::{Parameters, named, names};
+use taciturn_models::Selection;
 
 use crate::args::{DoctorArgs, ModelArgs};
 use crate::checkpoint::Loaded;
 use crate::costs::Costs;
 use crate::device::{self, GpuReport};
-use crate::setup::Setup;
+use crate::setup::{Setup, Wanted};
+use crate::strategy::Strategy;
 use crate::system::{self, Memory};
 
 /// Tokens that the demonstration model is planned for.
@@ -97,7 +99,12 @@ pub fn run(args: &DoctorArgs) -> Result<()> {
 /// Peak memory of an exchange with the demonstration model.
 fn demonstration_peak(loaded: &Loaded, params: &Parameters) -> Result<u64> {
     let context = CONTEXT.min(loaded.longest_context());
-    let setup = Setup::new(loaded, params, Costs::load(params)?, context)?;
+    let wanted = Wanted {
+        context,
+        strategy: Strategy::default(),
+        selection: &Selection::default(),
+    };
+    let setup = Setup::new(loaded, params, Costs::load(params)?, &wanted)?;
     Ok(setup.memory.peak)
 }
 

@@ -20,7 +20,8 @@ use crate::exchange::Exchange;
 use crate::failure::usage;
 use crate::progress;
 use crate::reference::Reference;
-use crate::setup::{ParamsReport, Setup, parameters};
+use crate::setup::{ParamsReport, Setup, Wanted, parameters};
+use crate::strategy::Strategy;
 use crate::system;
 
 /// Predictions where no number is asked for.
@@ -94,7 +95,14 @@ pub fn run(args: &EvalArgs) -> Result<()> {
     };
     let mut setup = match &params {
         None => None,
-        Some(params) => Some(Setup::new(&loaded, params, Costs::load(params)?, context)?),
+        Some(params) => {
+            let wanted = Wanted {
+                context,
+                strategy: Strategy::default(),
+                selection: &args.selection.selection(),
+            };
+            Some(Setup::new(&loaded, params, Costs::load(params)?, &wanted)?)
+        }
     };
     if let (Mode::Encrypted, Some(setup)) = (args.mode, &mut setup) {
         setup.fit_memory(&args.memory)?;

@@ -20,7 +20,8 @@ use crate::passes::PlannedPasses;
 use crate::progress;
 use crate::prompt;
 use crate::reference::Reference;
-use crate::setup::{ParamsReport, Setup, parameters};
+use crate::setup::{ParamsReport, Setup, Wanted, parameters};
+use crate::strategy::Strategy;
 use crate::system;
 use modules::Clock;
 use report::{CompareReport, Report, StepReport};
@@ -49,7 +50,14 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     let (costs, context) = (Costs::load(&params)?, prompt.len() + new_tokens);
     let mut setup = match &args.plan {
         Some(path) => Setup::planned(&loaded, &params, costs, context, path)?,
-        None => Setup::new(&loaded, &params, costs, context)?,
+        None => {
+            let wanted = Wanted {
+                context,
+                strategy: Strategy::default(),
+                selection: &args.selection.selection(),
+            };
+            Setup::new(&loaded, &params, costs, &wanted)?
+        }
     };
     setup.fit_memory(&args.memory)?;
     let private = setup.model.prefix_tokens()..prompt.len();

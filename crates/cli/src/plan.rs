@@ -4,6 +4,7 @@ mod contexts;
 pub mod file;
 pub mod fit;
 mod levels;
+mod operations;
 mod report;
 mod sites;
 
@@ -15,13 +16,12 @@ use taciturn_ckks::Parameters;
 
 use self::contexts::{ContextReport, contexts};
 use self::report::{Report, Tables};
-use self::sites::SiteReport;
 use crate::args::{DeviceArgs, PlanArgs};
 use crate::checkpoint::Loaded;
 use crate::costs::Costs;
 use crate::device::{self, KeyHalves};
 use crate::failure::usage;
-use crate::setup::{Setup, parameters};
+use crate::setup::{Setup, Wanted, parameters};
 use crate::strategy::compare;
 use crate::system;
 
@@ -44,13 +44,20 @@ pub fn run(args: &PlanArgs) -> Result<()> {
         )));
     }
     let costs = costs(&params, args)?;
-    let mut setup = Setup::placed(&loaded, &params, costs, context, args.placement)?;
+    let wanted = Wanted {
+        context,
+        strategy: args.placement,
+        selection: &args.selection.selection(),
+    };
+    let mut setup = Setup::new(&loaded, &params, costs, &wanted)?;
     let fits = setup.fit_memory(&args.memory);
     if let Some(path) = &args.out {
         file::write(path, &setup.plan)?;
     }
     let compared = if args.compare {
-        Some(compare(&setup.model.graph(context - 1)?, &setup.costs)?)
+        let graph = setup.model.graph(context - 1)?;
+        let shallow = setup.shallow.as_ref().unwrap_or(&graph);
+        Some(compare(&graph, shallow, &setup.costs)?)
     } else {
         None
     };
@@ -61,7 +68,7 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     }
     let drawn = [&args.memory_svg, &args.time_svg];
     let contexts = if args.contexts || drawn.iter().any(|path| path.is_some()) {
-        Some(contexts(&loaded, &setup, args.placement)?)
+        Some(contexts(&loaded, &setup, &wanted)?)
     } else {
         None
     };
@@ -82,13 +89,20 @@ pub fn run(args: &PlanArgs) -> Result<()> {
         }
     }
     let sites = if args.sites {
-        let sites = setup.model.approximations(&loaded.calibration)?;
-        Some(sites.into_iter().map(SiteReport::new).collect())
+        Some(sites::sites(&setup, context)?)
+    } else {
+        None
+    };
+    let operations = if args.operations {
+        let graph = setup.model.graph(context - 1)?;
+        let table = &setup.costs.table;
+        Some(operations::operations(&graph, &setup.plan, table))
     } else {
         None
     };
     let tables = Tables {
         compare: compared,
+        operations,
         contexts,
         sites,
     };

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use taciturn_approx::Calibration;
 use taciturn_ckks::{Encoder, KeyRequest, Parameters, named};
-use taciturn_graph::{Level, Plan, key_request};
-use taciturn_models::{StepModel, assumed_for};
+use taciturn_graph::{Graph, Level, Plan, key_request};
+use taciturn_models::{ModelError, Selection, StepModel, assumed_for};
 
 use crate::args::{MemoryArgs, ParamsArgs};
 use crate::checkpoint::Loaded;
@@ -71,6 +71,17 @@ impl ParamsReport {
     }
 }
 
+/// What plans are made for.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Tokens of an exchange.
+    pub context: usize,
+    /// How bootstraps are placed.
+    pub strategy: Strategy,
+    /// Approximations that are not the plan's to choose.
+    pub selection: &'a Selection,
+}
+
 /// A model that is ready for steps under one plan.
 pub struct Setup {
     /// The parameters.
@@ -89,26 +100,22 @@ pub struct Setup {
     pub passes: Option<PlannedPasses>,
     /// The fastest plan, where that takes too much memory and this one does not.
     pub instead_of: Option<Fastest>,
+    /// The step of the last position with approximations of least depth, where this one's are chosen.
+    pub shallow: Option<Graph>,
     /// How others are made; none for a plan from a file.
     strategy: Option<Strategy>,
 }
 
 impl Setup {
-    /// Prepares a model for exchanges of `context` tokens and plans its step.
-    pub fn new(loaded: &Loaded, params: &Parameters, costs: Costs, context: usize) -> Result<Self> {
-        Setup::placed(loaded, params, costs, context, Strategy::default())
-    }
-
-    /// The same with bootstraps placed by a strategy.
-    pub fn placed(
+    /// Prepares a model for exchanges and plans its step.
+    pub fn new(
         loaded: &Loaded,
         params: &Parameters,
         costs: Costs,
-        context: usize,
-        strategy: Strategy,
+        wanted: &Wanted<'_>,
     ) -> Result<Self> {
-        let model = step_model(loaded, &loaded.calibration, params, context)?;
-        Setup::fastest(model, params, costs, strategy)
+        let model = step_model(loaded, &loaded.calibration, params, wanted.context)?;
+        Setup::fastest(model, params, costs, wanted)
     }
 
     /// The same for any context that the model has positions for, to see what it would take: never to compute with.
@@ -116,24 +123,33 @@ impl Setup {
         loaded: &Loaded,
         params: &Parameters,
         costs: Costs,
-        context: usize,
-        strategy: Strategy,
+        wanted: &Wanted<'_>,
     ) -> Result<Self> {
         let config = &loaded.checkpoint.config;
-        let calibration = assumed_for(&loaded.calibration, config, context);
-        let model = step_model(loaded, &calibration, params, context)?;
-        Setup::fastest(model, params, costs, strategy)
+        let calibration = assumed_for(&loaded.calibration, config, wanted.context);
+        let model = step_model(loaded, &calibration, params, wanted.context)?;
+        Setup::fastest(model, params, costs, wanted)
     }
 
     fn fastest(
-        model: StepModel,
+        mut model: StepModel,
         params: &Parameters,
         costs: Costs,
-        strategy: Strategy,
+        wanted: &Wanted<'_>,
     ) -> Result<Self> {
+        let strategy = wanted.strategy;
+        model.select(wanted.selection).map_err(of_flag)?;
+        let shallow = match strategy {
+            Strategy::Optimal => Some(model.choose(&costs.table)?),
+            _ => {
+                model.choose_shallow()?;
+                None
+            }
+        };
         let plan = (model.plan(&costs.table, strategy.placement().as_ref())?)
             .made_for(params.name(), model.context());
-        Setup::of(model, params, costs, plan, Some(strategy))
+        let setup = Setup::of(model, params, costs, plan, Some(strategy))?;
+        Ok(Setup { shallow, ..setup })
     }
 
     /// Prepares a model for exchanges of at least `context` tokens under a plan from a file, after checking that it fits.
@@ -161,8 +177,12 @@ impl Setup {
             loaded.longest_context(),
             plan.context
         );
-        let model =
+        let mut model =
             step_model(loaded, &loaded.calibration, params, plan.context).with_context(name)?;
+        let approximations = plan.approximations.clone().into_iter().collect();
+        model
+            .select(&Selection::new(approximations))
+            .with_context(name)?;
         let max = Level(params.max_level().0 as u32);
         plan.check(&model.graph(plan.context - 1)?, max)
             .with_context(name)?;
@@ -187,6 +207,7 @@ impl Setup {
             costs,
             memory,
             instead_of: None,
+            shallow: None,
             strategy,
             passes: None,
         })
@@ -242,6 +263,15 @@ impl Setup {
         );
         self.instead_of = Some(fastest);
         (self.plan, self.keys, self.memory) = (best.plan, best.keys, best.memory);
+    }
+}
+
+/// An approximation that cannot be is a wrong command line.
+fn of_flag(error: ModelError) -> anyhow::Error {
+    match error {
+        ModelError::UnknownSite { .. } => usage(format!("--{error}")),
+        ModelError::Site { site, source } => usage(format!("--approximation: {site}: {source}")),
+        error => error.into(),
     }
 }
 

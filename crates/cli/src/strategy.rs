@@ -71,12 +71,18 @@ impl Compared {
     }
 }
 
-/// All strategies on one graph with one table of costs.
-pub fn compare(graph: &Graph, costs: &Costs) -> anyhow::Result<Vec<Compared>> {
-    let problem = Problem::new(graph, &costs.table)?;
+/// All strategies with one table of costs: the optimal one on the graph whose approximations are chosen, the others, which choose none, on that with
+/// those of least depth.
+pub fn compare(graph: &Graph, shallow: &Graph, costs: &Costs) -> anyhow::Result<Vec<Compared>> {
+    let chosen = Problem::new(graph, &costs.table)?;
+    let shallow = Problem::new(shallow, &costs.table)?;
     let one = |strategy: &Strategy| {
+        let problem = match strategy {
+            Strategy::Optimal => &chosen,
+            _ => &shallow,
+        };
         let start = Instant::now();
-        let choice = strategy.placement().place(&problem);
+        let choice = strategy.placement().place(problem);
         let planning_seconds = start.elapsed().as_secs_f64();
         let plan = problem.plan(&choice);
         Compared {

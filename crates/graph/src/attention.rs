@@ -7,8 +7,9 @@ use cached::Arrival;
 pub use several::PassSpec;
 
 use crate::folded::{folded, to_unit};
+use crate::recorder::{Part, Recorder, Unmapped};
 use crate::{FunctionKind, Graph, GraphError, Heads, Matrix, NodeId, NormSpec, Vector};
-use taciturn_approx::{Exp, Inverse};
+use taciturn_approx::{Approximation, Exp, Target};
 
 type Added = Result<NodeId, GraphError>;
 
@@ -67,9 +68,9 @@ pub struct AttentionSpec {
     pub exp: Exp,
     /// Normalise-and-square (Cho et al., as in Cachemir's appendix E): each round divides the exponentials by (about) their sum and squares
     /// them, so that no sum leaves [1/tokens, 1] by much. Each inverse is of that round's sums; a coarse one will do.
-    pub rounds: Vec<Inverse>,
+    pub rounds: Vec<Approximation>,
     /// Of the last denominators.
-    pub inverse: Inverse,
+    pub inverse: Approximation,
 }
 
 impl AttentionSpec {
@@ -139,7 +140,7 @@ impl Graph {
         let values = self.append_value(layer, x, spec, &arrival)?;
         let keys = self.shifted_keys(layer, &keys, spec, position)?;
 
-        let (scale, shift) = to_unit(&spec.exp.poly);
+        let (scale, shift) = to_unit(spec.exp.interval());
         let queries = self.queries(layer, x, spec, scale * spec.score_scale)?;
         let scores = self.scores(name("scores"), heads, &queries, &keys)?;
 
@@ -175,10 +176,14 @@ impl Graph {
             &spec.exp.poly,
             2f64.powi(squarings as i32),
         );
-        let mut exponentials = self.polynomial(name("exp"), scores, &exp)?;
-        for step in 0..squarings {
-            exponentials = self.square(name(&format!("exp_squaring{step}")), exponentials)?;
-        }
+        let approximation = Approximation::Exp(spec.exp.clone());
+        let names = |part| match part {
+            Part::Start => name("exp"),
+            Part::Number(number) => name(&format!("exp_squaring{number}")),
+        };
+        let mut exponentials = self.approximated(&name("exp"), |graph| {
+            Recorder::new(graph, &names).record(&approximation, scores)
+        })?;
         // The first sum loses what unused tokens contribute; after the first round they are zero.
         for (round, coarse) in spec.rounds.iter().enumerate() {
             let part = |part: &str| name(&format!("round{round}.{part}"));
@@ -240,8 +245,8 @@ impl Graph {
             Some(norm) => {
                 let per_head = heads.heads() * count;
                 // Here the queries of one head lie side by side, as the product's columns do.
-                let used = |value: f64| -> Vector {
-                    let mut entries = vec![0.0; per_head];
+                let used = |value: f64, padding: f64| -> Vector {
+                    let mut entries = vec![padding; per_head];
                     spec.used()
                         .for_each(|(head, query)| entries[head * count + query] = value);
                     entries.into()
@@ -310,30 +315,33 @@ impl Graph {
         Ok(sum.unwrap_or(exponentials))
     }
 
-    /// 1 / sum at lane 0, zero elsewhere. Nodes `name`, `name_*`; the node `name_unit` holds the sums, mapped to [-1, 1].
+    /// 1 / sum at lane 0, zero elsewhere. Nodes `name`, `name_*`; the node `name_unit` holds the sums, mapped to [-1, 1], at padding the middle.
     fn inverse_of_sums(
         &mut self,
         name: &str,
         total: NodeId,
-        approximation: &Inverse,
+        approximation: &Approximation,
         spec: &AttentionSpec,
     ) -> Added {
-        let start = &approximation.start;
-        let (scale, shift) = to_unit(start);
-        let masked = self.mul_plain(format!("{name}_mask"), total, spec.per_query(scale))?;
-        let unit = self.add_plain(format!("{name}_unit"), masked, spec.per_query(shift))?;
-        let function = folded(FunctionKind::Inverse, start, 1.0);
-        let mut inverse = self.polynomial(format!("{name}_inverse"), unit, &function)?;
-        if approximation.newton > 0 {
-            let masked = self.mul_plain(format!("{name}_copy"), total, spec.per_query(1.0))?;
-            // Outside the used heads the middle of the interval, where the first approximation is taken as well.
-            let middle = (start.low + start.high) / 2.0;
-            let padding = spec.per_query_or(0.0, middle);
-            let x = self.add_filled(format!("{name}_filled"), masked, padding, middle)?;
-            for step in 0..approximation.newton {
-                inverse = self.newton_inverse(&format!("{name}_newton{step}"), x, inverse)?;
-            }
-        }
-        self.clear_rest(format!("{name}_clear"), inverse)
+        self.expect(name, Target::Inverse, approximation)?;
+        let (scale, shift) = to_unit(approximation.interval());
+        self.approximated(name, |graph| {
+            let masked = graph.mul_plain(format!("{name}_mask"), total, spec.per_query(scale))?;
+            let unit = graph.add_plain(format!("{name}_unit"), masked, spec.per_query(shift))?;
+            let names = |part| match part {
+                Part::Start => format!("{name}_inverse"),
+                Part::Number(number) => format!("{name}_step{number}"),
+            };
+            let unmapped = Unmapped {
+                value: total,
+                factor: 1.0,
+                added: 0.0,
+                spread: &|value, padding| spec.per_query_or(value, padding),
+            };
+            let inverse = Recorder::new(graph, &names)
+                .from(unmapped)
+                .record(approximation, unit)?;
+            graph.clear_rest(format!("{name}_clear"), inverse)
+        })
     }
 }

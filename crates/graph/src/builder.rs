@@ -317,21 +317,4 @@ impl Graph {
             _ => Ok(x),
         }
     }
-
-    /// One Newton step for `y = v^(-1/2)` with `half = v / 2`: `1.5 y - half y^3`, two levels. Nodes `name.*`.
-    pub fn newton_inverse_sqrt(&mut self, name: &str, half: NodeId, y: NodeId) -> Added {
-        let square = self.square(format!("{name}.square"), y)?;
-        let scaled = self.mul(format!("{name}.scaled"), half, y)?;
-        let cube = self.mul(format!("{name}.cube"), square, scaled)?;
-        let linear = self.mul_plain(format!("{name}.linear"), y, 1.5)?;
-        self.sub(format!("{name}.result"), linear, cube)
-    }
-
-    /// One Newton step for `y = 1 / x`: `2 y - x y^2`, two levels. Nodes `name.*`.
-    pub fn newton_inverse(&mut self, name: &str, x: NodeId, y: NodeId) -> Added {
-        let near_one = self.mul(format!("{name}.near_one"), x, y)?;
-        let correction = self.mul(format!("{name}.correction"), y, near_one)?;
-        let twice = self.add(format!("{name}.twice"), y, y)?;
-        self.sub(format!("{name}.result"), twice, correction)
-    }
 }

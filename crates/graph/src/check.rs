@@ -12,6 +12,7 @@ impl Plan {
     /// pairs name each other; every key that is needed is listed. A plan that passes runs.
     pub fn check(&self, graph: &Graph, max: Level) -> Result<(), PlanError> {
         expect("number of slots", graph.slots(), self.slots)?;
+        self.same_approximations(graph)?;
         for node in graph.nodes() {
             self.node(&node.name)?;
         }
@@ -35,6 +36,20 @@ impl Plan {
         let handed = self.nodes.values().map(NodePlan::level).max();
         expect("highest level", handed.unwrap_or_default(), self.max_level)?;
         self.keys(graph, max)
+    }
+
+    /// Functions are approximated as they were when the plan was made.
+    fn same_approximations(&self, graph: &Graph) -> Result<(), PlanError> {
+        let (own, theirs) = (&self.approximations, graph.approximations());
+        let sites = own.keys().chain(theirs.keys());
+        let named = |name: Option<&String>| name.map_or("none", |name| name.as_str()).to_owned();
+        for site in sites {
+            if own.get(site) != theirs.get(site) {
+                let expected = format!("the approximation {}", named(theirs.get(site)));
+                return unfit(site, &expected, &named(own.get(site)));
+            }
+        }
+        Ok(())
     }
 
     /// Every input is found at the level where it is needed, refreshed if it must be, and by then both of a pair are there.

@@ -71,6 +71,16 @@ pub enum GraphError {
         /// The size that came.
         got: String,
     },
+    /// An approximation of another function.
+    #[error("node {name}: expected an approximation of {expected}, got one of {got}")]
+    Function {
+        /// Where.
+        name: String,
+        /// What is approximated there.
+        expected: &'static str,
+        /// What came.
+        got: &'static str,
+    },
     /// An impossible attention geometry.
     #[error(
         "attention: expected powers of two with heads * queries * channels <= slots and groups * queries <= channels, \

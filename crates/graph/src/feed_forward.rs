@@ -1,8 +1,9 @@
 //! Feed-forward networks.
 
-use crate::folded::{folded, to_unit};
-use crate::{FunctionKind, Graph, GraphError, Matrix, NodeId, Vector};
-use taciturn_approx::Chebyshev;
+use crate::folded::to_unit;
+use crate::recorder::{Part, Recorder};
+use crate::{Graph, GraphError, Matrix, NodeId, Vector};
+use taciturn_approx::{Approximation, Target};
 
 /// A feed-forward network; with a gate (SwiGLU) the function is applied to the gate.
 #[derive(Clone, Debug)]
@@ -19,10 +20,8 @@ pub struct FeedForwardSpec {
     pub down: Matrix,
     /// Their bias.
     pub down_bias: Option<Vec<f64>>,
-    /// The non-linear function.
-    pub kind: FunctionKind,
-    /// Its approximation.
-    pub polynomial: Chebyshev,
+    /// Of the non-linear function.
+    pub activation: Approximation,
 }
 
 impl FeedForwardSpec {
@@ -53,6 +52,13 @@ impl Graph {
         x: NodeId,
         spec: &FeedForwardSpec,
     ) -> Result<NodeId, GraphError> {
+        if !matches!(spec.activation.target(), Target::Activation(_)) {
+            return Err(GraphError::Function {
+                name: name.to_owned(),
+                expected: "an activation",
+                got: spec.activation.target().name(),
+            });
+        }
         let columns = spec.up.columns().min(self.token_slots());
         let blocks = spec.up.columns() / columns;
         let mut sum = None;
@@ -85,7 +91,7 @@ impl Graph {
         suffix: &str,
     ) -> Result<NodeId, GraphError> {
         let part = |part: &str| format!("{name}.{part}{suffix}");
-        let (scale, shift) = to_unit(&spec.polynomial);
+        let (scale, shift) = to_unit(spec.activation.interval());
         let argument = spec.gate.as_ref().unwrap_or(&spec.up);
         let product = self.product_spaced(part("argument"), x, argument, 0)?;
         let masked = self.mul_plain(part("mask"), product, scale)?;
@@ -103,9 +109,14 @@ impl Graph {
         };
         // Elsewhere stays 0, the middle of the interval.
         let unit = self.add_plain(part("unit"), masked, shifts)?;
-        let function = folded(spec.kind, &spec.polynomial, 1.0);
-        let value = self.polynomial(part("function"), unit, &function)?;
-        let mut hidden = self.clear_rest(part("clear"), value)?;
+        let names = |which| match which {
+            Part::Start => part("function"),
+            Part::Number(number) => part(&format!("function_step{number}")),
+        };
+        let mut hidden = self.approximated(name, |graph| {
+            let value = Recorder::new(graph, &names).record(&spec.activation, unit)?;
+            graph.clear_rest(part("clear"), value)
+        })?;
         if spec.gate.is_some() {
             // The zeros of the gated side mask this one.
             let mut up = self.product_spaced(part("up"), x, &spec.up, 0)?;

@@ -4,10 +4,10 @@ use crate::{Function, FunctionKind, NonLinear};
 use std::sync::Arc;
 use taciturn_approx::Chebyshev;
 
-/// Scale and shift that map a polynomial's interval to [-1, 1].
-pub(crate) fn to_unit(polynomial: &Chebyshev) -> (f64, f64) {
-    let width = polynomial.high - polynomial.low;
-    (2.0 / width, -(polynomial.high + polynomial.low) / width)
+/// Scale and shift that map an interval to [-1, 1].
+pub(crate) fn to_unit((low, high): (f64, f64)) -> (f64, f64) {
+    let width = high - low;
+    (2.0 / width, -(high + low) / width)
 }
 
 /// A function whose argument comes mapped to [-1, 1]; `divisor` divides the exact one's argument.

@@ -1,6 +1,6 @@
 //! Non-linear functions: the exact one and its polynomial.
 
-use taciturn_approx::{Chebyshev, gelu_erf, gelu_tanh, silu};
+use taciturn_approx::{Chebyshev, Gate, Target, gelu_erf, gelu_tanh, silu};
 
 /// The exact functions of the models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,14 @@ pub enum FunctionKind {
     GeluErf,
     /// `x / (1 + e^-x)`.
     Silu,
+    /// What an activation multiplies its argument by.
+    Gate(Gate),
+    /// The sign.
+    Sign,
+    /// The greater of `x` and zero.
+    Max,
+    /// `x`.
+    Identity,
 }
 
 impl FunctionKind {
@@ -29,6 +37,24 @@ impl FunctionKind {
             FunctionKind::GeluTanh => gelu_tanh(x),
             FunctionKind::GeluErf => gelu_erf(x),
             FunctionKind::Silu => silu(x),
+            FunctionKind::Gate(gate) => gate.exact(x),
+            FunctionKind::Sign => x.signum(),
+            FunctionKind::Max => x.max(0.0),
+            FunctionKind::Identity => x,
+        }
+    }
+
+    /// What an approximation stands for.
+    pub fn of(target: Target) -> Self {
+        match target {
+            Target::Inverse => FunctionKind::Inverse,
+            Target::InverseSqrt => FunctionKind::InverseSqrt,
+            Target::Exp => FunctionKind::Exp,
+            Target::Activation(Gate::NormalByTanh) => FunctionKind::GeluTanh,
+            Target::Activation(Gate::Normal) => FunctionKind::GeluErf,
+            Target::Activation(Gate::Logistic) => FunctionKind::Silu,
+            Target::Sign => FunctionKind::Sign,
+            Target::Max => FunctionKind::Max,
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::infer::infer;
 use crate::{GraphError, Layout, Op, Source};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use taciturn_approx::{Approximation, Target};
 
 /// Names a node of one graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,6 +58,8 @@ pub struct Graph {
     nodes: Vec<Node>,
     by_name: HashMap<String, NodeId>,
     outputs: Vec<(String, NodeId)>,
+    sites: Vec<(String, Range<usize>)>,
+    approximations: BTreeMap<String, String>,
 }
 
 impl Graph {
@@ -79,6 +83,8 @@ impl Graph {
             nodes: Vec::new(),
             by_name: HashMap::new(),
             outputs: Vec::new(),
+            sites: Vec::new(),
+            approximations: BTreeMap::new(),
         })
     }
 
@@ -111,6 +117,56 @@ impl Graph {
             bound: None,
         });
         Ok(id)
+    }
+
+    /// Adds the nodes of a non-linear function, of which the last is its result. Where a function has several such runs of nodes, all from the first
+    /// to the last count.
+    pub(crate) fn approximated(
+        &mut self,
+        site: &str,
+        build: impl FnOnce(&mut Self) -> Result<NodeId, GraphError>,
+    ) -> Result<NodeId, GraphError> {
+        let first = self.nodes.len();
+        let result = build(self)?;
+        let end = self.nodes.len();
+        match self.sites.iter_mut().find(|(name, _)| name == site) {
+            Some((_, nodes)) => nodes.end = end,
+            None => self.sites.push((site.to_owned(), first..end)),
+        }
+        Ok(result)
+    }
+
+    /// That an approximation is one of the function at a place.
+    pub(crate) fn expect(
+        &self,
+        name: &str,
+        expected: Target,
+        approximation: &Approximation,
+    ) -> Result<(), GraphError> {
+        let got = approximation.target();
+        if got == expected {
+            return Ok(());
+        }
+        Err(GraphError::Function {
+            name: name.to_owned(),
+            expected: expected.name(),
+            got: got.name(),
+        })
+    }
+
+    /// The non-linear functions with the nodes that approximate them.
+    pub fn sites(&self) -> &[(String, Range<usize>)] {
+        &self.sites
+    }
+
+    /// Says what functions are approximated by, under the names of whoever chose: plans keep it and hold for no other choice.
+    pub fn set_approximations(&mut self, approximations: BTreeMap<String, String>) {
+        self.approximations = approximations;
+    }
+
+    /// What functions are approximated by.
+    pub fn approximations(&self) -> &BTreeMap<String, String> {
+        &self.approximations
     }
 
     /// Makes a value an output under a name of its own: a result, an updated cache, or a witness.
@@ -213,6 +269,11 @@ impl Graph {
             .outputs
             .iter()
             .filter_map(|(name, id)| Some((name.clone(), moved[id.0]?)));
+        let sites = self.sites.iter().filter_map(|(name, nodes)| {
+            let left: Option<Vec<NodeId>> = moved[nodes.clone()].iter().copied().collect();
+            let left = left?;
+            Some((name.clone(), left.first()?.0..left.last()?.0 + 1))
+        });
         Graph {
             slots: self.slots,
             tokens: self.tokens,
@@ -222,6 +283,8 @@ impl Graph {
                 .map(|(i, node)| (node.name.clone(), NodeId(i)))
                 .collect(),
             outputs: outputs.collect(),
+            sites: sites.collect(),
+            approximations: self.approximations.clone(),
             nodes,
         }
     }

@@ -61,6 +61,7 @@ mod plan;
 mod planning;
 mod problem;
 mod products;
+mod recorder;
 mod semantics;
 mod several;
 mod shape;

@@ -2,9 +2,10 @@
 
 mod product;
 
+use crate::approximations::on_unit;
 use crate::semantics::Fidelity;
 use crate::several::lower_several;
-use crate::{Graph, Heads, Layout, Machine, Node, Op, Plain, PlainId, Vector};
+use crate::{Graph, Heads, Layout, Machine, Node, Op, Plain, PlainId, Vector, is_unit_interval};
 pub use product::weight_diagonals;
 pub(crate) use product::{product_periodic, product_spaced};
 
@@ -60,6 +61,9 @@ pub(crate) fn lower_one<M: Machine>(
                 sum = machine.add(&sum, &turned)?;
             }
             Ok(sum)
+        }
+        Op::Polynomial(nonlinear) if is_unit_interval(&nonlinear.polynomial) => {
+            on_unit(machine, x, &nonlinear.polynomial)
         }
         Op::Polynomial(nonlinear) => machine.polynomial(x, &nonlinear.polynomial),
         Op::SubtractImage {

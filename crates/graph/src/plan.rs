@@ -88,6 +88,9 @@ pub struct Plan {
     pub conjugation: Option<Level>,
     /// The fixed level of every family of caches.
     pub caches: BTreeMap<String, Level>,
+    /// What the graph's functions are approximated by, where it says so.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub approximations: BTreeMap<String, String>,
     /// In the order of the graph.
     pub modules: Vec<ModulePlan>,
     /// By the names of the graph.
@@ -120,6 +123,7 @@ impl Plan {
             relinearization: None,
             conjugation: None,
             caches: BTreeMap::new(),
+            approximations: BTreeMap::new(),
             modules: Vec::new(),
             nodes: BTreeMap::new(),
         }

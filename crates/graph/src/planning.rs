@@ -21,6 +21,7 @@ impl Problem<'_> {
         }
         let mut plan = Plan {
             model: structure_hash(self.graph()),
+            approximations: self.graph().approximations().clone(),
             ..Plan::empty(self.graph().slots())
         };
         plan.max_level = levels.handed.iter().max().copied().map_or(Level(0), Level);

@@ -52,10 +52,26 @@ struct Refreshing {
 impl<'g> Problem<'g> {
     /// Counts every node at every level. Refreshable are the computed values that have a bound, caches apart.
     pub fn new(graph: &'g Graph, table: &CostTable) -> Result<Self, PlanError> {
+        Problem::with_known(graph, table, &mut HashMap::new())
+    }
+
+    /// The problems of graphs of equally many slots and tokens, at least one, which share their costs.
+    pub(crate) fn alike(graphs: &'g [Graph], table: &CostTable) -> Result<Vec<Self>, PlanError> {
+        let mut known = HashMap::new();
+        let problems = graphs.iter();
+        problems
+            .map(|graph| Problem::with_known(graph, table, &mut known))
+            .collect()
+    }
+
+    fn with_known(
+        graph: &'g Graph,
+        table: &CostTable,
+        known: &mut HashMap<Shape, Arc<Vec<f64>>>,
+    ) -> Result<Self, PlanError> {
         table.check()?;
         let max = table.max_level();
         let levels = || (0..=max.0).map(Level);
-        let mut known: HashMap<Shape, Arc<Vec<f64>>> = HashMap::new();
         let cost = |node: &Node| {
             known
                 .entry(Shape::of(graph, node))

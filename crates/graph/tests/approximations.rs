@@ -61,8 +61,10 @@ fn slots_hold_the_approximations_values() {
         assert_eq!(simulator.level(&output), Level(0), "{name}");
         let error = common::worst(output.as_slice(), &want);
         assert!(error < 1e-9 * largest.max(1.0), "{name}: {error:.1e}");
-        let short = simulator.encrypt(&u, Level(depth - 1));
-        assert!(approximate(&mut simulator, &approximation, &short).is_err());
+        if depth > 0 {
+            let short = simulator.encrypt(&u, Level(depth - 1));
+            assert!(approximate(&mut simulator, &approximation, &short).is_err());
+        }
     }
 }
 
@@ -76,19 +78,7 @@ fn counted_costs_are_those_of_the_formulas() {
         let output = approximate(&mut counter, &approximation, &level).unwrap();
         assert_eq!(output, Level(0), "{name}");
         let got = counter.counts().products as u32;
-        let expected = match &approximation {
-            Approximation::Inverse(f) => f.products(),
-            Approximation::GoldschmidtInverse(f) => f.products(),
-            Approximation::InverseSqrt(f) => f.products(),
-            Approximation::GoldschmidtInverseSqrt(f) => f.products(),
-            Approximation::Exp(f) => f.products(),
-            Approximation::Activation { poly, .. } => poly.products(),
-            Approximation::Composite(f) => f.products(),
-            Approximation::Piecewise(f) => f.products(),
-            Approximation::Sign(f) => f.products(),
-            Approximation::Max(f) => f.products() + 1,
-        };
-        assert_eq!(got, expected, "{name}");
+        assert_eq!(got, approximation.products(), "{name}");
     }
 }
 

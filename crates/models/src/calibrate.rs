@@ -13,7 +13,7 @@ use crate::files;
 use crate::observe::{Observed, RangeCollector, SumCollector, denominator_name};
 use crate::shift::{HeadSamples, HeadShift, fit_shift};
 use crate::site::Observer;
-use crate::softmax::{divisions, first_divides};
+use crate::softmax::{check_divisions, first_divides};
 
 /// Name of the table beside a checkpoint.
 pub const CALIBRATION_FILE: &str = "taciturn.calibration.json";
@@ -165,7 +165,7 @@ fn fit_softmax(
             .map(|heads| heads.into_iter().map(|(shift, _)| shift).collect())
             .collect();
         let ranges = measure(checkpoint, windows, &shifts, squarings)?;
-        match check_divisions(config.layers, &ranges, squarings, options.margin) {
+        match divisible(config.layers, &ranges, squarings, options.margin) {
             Ok(()) => return Ok((squarings, shifts, ranges)),
             Err(error) => failure = Some(error),
         }
@@ -173,7 +173,7 @@ fn fit_softmax(
     Err(failure.unwrap_or_else(|| bad("squarings", "at least one".into(), "none".into())))
 }
 
-fn check_divisions(
+fn divisible(
     layers: usize,
     ranges: &BTreeMap<String, Observed>,
     squarings: u32,
@@ -187,7 +187,7 @@ fn check_divisions(
                 (range.low(), range.high())
             })
             .collect();
-        divisions(layer, &intervals)?;
+        check_divisions(layer, &intervals)?;
     }
     Ok(())
 }

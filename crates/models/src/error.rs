@@ -144,6 +144,24 @@ pub enum ModelError {
         /// Positions that there are.
         context: usize,
     },
+    /// An approximation that a site cannot have.
+    #[error("{site}")]
+    Site {
+        /// Name of the site.
+        site: String,
+        /// Why not.
+        source: taciturn_approx::ApproxError,
+    },
+    /// A site that the model does not have.
+    #[error(
+        "approximation: expected a site of this model, a pattern as `*.norm1`, or one of norm, exp, inverse, gelu and silu, got {got}; its sites are {expected}"
+    )]
+    UnknownSite {
+        /// All sites.
+        expected: String,
+        /// What was asked for.
+        got: String,
+    },
     /// No approximation fits a calibrated interval.
     #[error(transparent)]
     Approximation(#[from] taciturn_approx::ApproxError),

@@ -42,6 +42,6 @@ pub use observe::denominator_name;
 pub use prepared::{LayerPrefix, Prepared, PreparedBlock};
 pub use rope::Rope;
 pub use site::{Observer, Site};
-pub use step::{Pass, SiteApproximation, StepModel, Witness, plan_over};
+pub use step::{Pass, Selection, StepModel, StepSite, Witness, plan_over};
 pub use tokenizer::TextTokenizer;
 pub use weights::{BlockWeights, LinearWeights, NormWeights, Weights};

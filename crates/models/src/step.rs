@@ -1,17 +1,18 @@
 //! The encrypted step of a model: prepared weights and calibrated approximations as one graph per token position.
 
-mod approximations;
 mod client;
 mod layer;
 mod padding;
 mod pass;
+mod selection;
+mod sites;
 
 use std::collections::BTreeMap;
 
 use taciturn_approx::Calibration;
 use taciturn_graph::{
-    CostTable, Graph, GraphError, Layout, Level, Matrix, NodeId, NormSpec, Placement, Plain,
-    PlainId, Plan, Rest, refresh_site,
+    CostTable, Graph, GraphError, Layout, Level, Matrix, NodeId, NormSpec, Optimal, Placement,
+    Plain, PlainId, Plan, Rest, refresh_site,
 };
 
 use crate::bounds::bound_name;
@@ -23,10 +24,12 @@ use crate::prepared::{LayerPrefix, Prepared};
 use client::{INPUT, LOGITS, witness_name, witness_nodes};
 use layer::Layer;
 use padding::{Places, padded, spread};
+use sites::Sites;
 
-pub use approximations::SiteApproximation;
 pub use client::Witness;
 pub use pass::Pass;
+pub use selection::Selection;
+pub use sites::StepSite;
 
 /// Everything public about a model's encrypted step, for machines of a number of slots and up to a number of tokens.
 pub struct StepModel {
@@ -40,7 +43,9 @@ pub struct StepModel {
     head: Matrix,
     head_bias: Vec<f64>,
     prefix: Vec<LayerPrefix>,
-    bounds: BTreeMap<String, f64>,
+    calibration: Calibration,
+    selection: Selection,
+    sites: Sites,
 }
 
 impl StepModel {
@@ -83,8 +88,10 @@ impl StepModel {
 
         let places = Places::new(config, slots, context)?;
         let width = config.width.next_power_of_two();
+        let selection = Selection::default();
+        let sites = Sites::new(config, calibration, &selection)?;
         let layers = (0..config.layers)
-            .map(|layer| Layer::new(&prepared, calibration, layer, &places, width))
+            .map(|layer| Layer::new(&prepared, calibration, layer, &places, (width, &sites)))
             .collect::<Result<_, _>>()?;
         let vocabulary = config.vocabulary.next_power_of_two();
         let identity = |i: usize| i;
@@ -94,7 +101,7 @@ impl StepModel {
             width,
             places,
             layers,
-            final_norm: layer::norm(config, calibration, "final.variance", config.width)?,
+            final_norm: layer::norm(config, &sites, "final.variance", config.width)?,
             head: padded(
                 "head",
                 &prepared.head.weight,
@@ -104,9 +111,80 @@ impl StepModel {
             ),
             head_bias: spread(&prepared.head.bias, vocabulary, identity),
             prefix,
-            bounds: calibration.bounds.clone(),
+            calibration: calibration.clone(),
+            selection,
+            sites,
             prepared,
         })
+    }
+
+    /// The same step with approximations as they are selected, and the default ones at all other sites.
+    pub fn select(&mut self, selection: &Selection) -> Result<(), ModelError> {
+        let sites = Sites::new(self.config(), &self.calibration, selection)?;
+        self.approximate(&sites)?;
+        (self.selection, self.sites) = (selection.clone(), sites);
+        Ok(())
+    }
+
+    /// The same step with the approximations that take the least time, of those that are as exact as the default ones (or exact enough): with their
+    /// levels, products and the refreshes that these cause. Sites that were selected keep what they have.
+    ///
+    /// Gives back the last position's graph with those of least depth, for placements that choose nothing.
+    pub fn choose(&mut self, costs: &CostTable) -> Result<Graph, ModelError> {
+        self.sites.find_alternatives()?;
+        let counts = self.sites.0.iter().map(|site| site.alternatives.len());
+        let mut graphs = Vec::new();
+        for variant in 0..counts.max().unwrap_or(0) {
+            self.approximate(&self.sites.variant(variant))?;
+            graphs.push(self.graph(self.context - 1)?);
+        }
+        let chosen = Optimal::default().choose(&graphs, costs)?;
+        let shallow = graphs.swap_remove(0);
+        let nodes = shallow.sites().iter().map(|(node, _)| node.as_str());
+        let chosen: BTreeMap<&str, usize> = nodes.zip(chosen).collect();
+        self.take(|site| chosen.get(site).copied().unwrap_or(0))?;
+        Ok(shallow)
+    }
+
+    /// The same step with the approximations of least depth, of those that [`choose`](Self::choose) would choose from.
+    pub fn choose_shallow(&mut self) -> Result<(), ModelError> {
+        self.sites.find_alternatives()?;
+        self.take(|_| 0)
+    }
+
+    /// Takes an alternative for each site that was not selected, by its name in the graph.
+    fn take(&mut self, chosen: impl Fn(&str) -> usize) -> Result<(), ModelError> {
+        let label = |site: &StepSite| {
+            let variant = chosen(&site.node);
+            let last = site.alternatives.len() - 1;
+            (
+                site.site.clone(),
+                site.alternatives[variant.min(last)].to_string(),
+            )
+        };
+        let labels = self.sites.0.iter().filter(|site| !site.selected).map(label);
+        let labels = self.selection.with_others(labels.collect());
+        let mut sites = Sites::new(self.config(), &self.calibration, &labels)?;
+        for (site, known) in sites.0.iter_mut().zip(&mut self.sites.0) {
+            site.selected = known.selected;
+            site.alternatives = std::mem::take(&mut known.alternatives);
+        }
+        self.approximate(&sites)?;
+        self.sites = sites;
+        Ok(())
+    }
+
+    fn approximate(&mut self, sites: &Sites) -> Result<(), ModelError> {
+        for (number, layer) in self.layers.iter_mut().enumerate() {
+            layer.approximate(number, sites)?;
+        }
+        self.final_norm.inverse_sqrt = sites.at("final.variance")?.clone();
+        Ok(())
+    }
+
+    /// The non-linear functions with their approximations, in the order of a step.
+    pub fn sites(&self) -> &[StepSite] {
+        &self.sites.0
     }
 
     /// The model's shape.
@@ -223,12 +301,22 @@ impl StepModel {
         let bounds: Vec<(String, f64)> = (graph.nodes().iter())
             // What sits between the entries of a spaced value is no part of the measurement.
             .filter(|node| node.layout.rest() != Some(Rest::Garbage))
+            // Values inside an approximation have the bounds that it gives them: those measured may be of another one.
+            .filter(|node| node.bound.is_none())
             .filter_map(|node| {
-                let bound = self.bounds.get(bound_name(&node.name))?;
+                let bound = self.calibration.bounds.get(bound_name(&node.name))?;
                 Some((node.name.clone(), *bound))
             })
             .collect();
         graph.set_bounds(bounds.iter().map(|(name, bound)| (name.as_str(), *bound)));
+        let results: Vec<(String, f64)> = (graph.sites().iter())
+            .filter_map(|(site, nodes)| {
+                let bound = measured_result(&self.calibration, site)?;
+                Some((graph.nodes()[nodes.end - 1].name.clone(), bound))
+            })
+            .collect();
+        graph.set_bounds(results.iter().map(|(name, bound)| (name.as_str(), *bound)));
+        graph.set_approximations(self.sites.labels());
         Ok(graph)
     }
 
@@ -297,6 +385,20 @@ fn plan_all(
     let plan = taciturn_graph::plan_beside(&graphs[0], costs, placement, caches)?;
     let covered = (graphs[1..].iter()).try_fold(plan, |plan, graph| plan.cover(graph))?;
     Ok(covered)
+}
+
+/// The bound that was measured of a site's result, whatever approximated it then: the last node of those that the table has for it. Results depend on
+/// an approximation no more than by its error.
+fn measured_result(calibration: &Calibration, site: &str) -> Option<f64> {
+    let steps = ["_squaring", ".step", "_step", ".function_step"];
+    let last = |part: &str| {
+        let names = (0..).map(|number| format!("{site}{part}{number}"));
+        let known = names.map_while(|name| calibration.bounds.get(&name).copied());
+        known.last()
+    };
+    let starts = ["", ".start", "_inverse", ".function"];
+    let start = |part: &&str| calibration.bounds.get(&format!("{site}{part}")).copied();
+    (steps.into_iter().find_map(last)).or_else(|| starts.iter().find_map(start))
 }
 
 /// The values that a plan refreshes as witnesses too.

@@ -6,8 +6,7 @@ use serde::Serialize;
 use crate::chart::{Bar, Labels, Line, lines, stacked_bars};
 use crate::checkpoint::Loaded;
 use crate::memory::Prediction;
-use crate::setup::Setup;
-use crate::strategy::Strategy;
+use crate::setup::{Setup, Wanted};
 use crate::system::gigabytes;
 
 /// Lengths that are shown, as far as a model has positions.
@@ -29,7 +28,7 @@ pub struct ContextReport {
 }
 
 /// The lengths that a model has positions for, with that of `setup`, ascending.
-pub fn contexts(loaded: &Loaded, setup: &Setup, placement: Strategy) -> Result<Vec<ContextReport>> {
+pub fn contexts(loaded: &Loaded, setup: &Setup, wanted: &Wanted<'_>) -> Result<Vec<ContextReport>> {
     let own = setup.model.context();
     let positions = loaded.checkpoint.config.positions;
     let mut lengths: Vec<usize> = (LENGTHS.into_iter())
@@ -40,7 +39,8 @@ pub fn contexts(loaded: &Loaded, setup: &Setup, placement: Strategy) -> Result<V
     lengths.dedup();
     let report = |context: usize| -> Result<ContextReport> {
         let costs = setup.costs.clone();
-        let setup = Setup::assumed(loaded, &setup.params, costs, context, placement)?;
+        let wanted = Wanted { context, ..*wanted };
+        let setup = Setup::assumed(loaded, &setup.params, costs, &wanted)?;
         Ok(ContextReport {
             context,
             calibrated: context <= loaded.longest_context(),

@@ -7,6 +7,7 @@ use taciturn_ckks::Parameters;
 
 use super::contexts::ContextReport;
 use super::fit::Fastest;
+use super::operations::OperationReport;
 use super::sites::SiteReport;
 use crate::costs::Origin;
 use crate::memory::Prediction;
@@ -55,6 +56,9 @@ pub struct Tables {
     /// The fastest plan by context length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contexts: Option<Vec<ContextReport>>,
+    /// By kind of operation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<Vec<OperationReport>>,
     /// Approximations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sites: Option<Vec<SiteReport>>,
@@ -214,6 +218,10 @@ impl Report {
         for line in lines {
             // Writing to a string cannot fail.
             let _ = writeln!(out, "{line}");
+        }
+        if let Some(operations) = &report.tables.operations {
+            out.push('\n');
+            out += &OperationReport::table(operations);
         }
         if let Some(sites) = &report.tables.sites {
             out.push('\n');

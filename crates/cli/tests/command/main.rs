@@ -1,5 +1,6 @@
 //! The `taciturn` command, through the real binary.
 
+mod approximations;
 mod bad_input;
 mod bounds;
 mod generate;

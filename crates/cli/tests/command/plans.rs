@@ -176,6 +176,11 @@ fn every_site_is_shown_with_its_approximation() {
     let shown = taciturn(&[&["plan", "--context", "16", "--sites"][..], &SMALL].concat());
     names(
         &String::from_utf8_lossy(&shown.stdout),
-        &["layer0.exponents", "1/sqrt(x)", "degree 15", "GeLU"],
+        &[
+            "layer0.exponents",
+            "1/sqrt(x)",
+            "minimax-newton/15",
+            "gelu(x)",
+        ],
     );
 }

@@ -100,9 +100,15 @@ impl Graph {
         }
         let inverse = match &spec.key_norm {
             Some(norm) => {
-                let used = |value: f64| -> Vector {
+                let used = |value: f64, padding: f64| -> Vector {
                     (0..heads.heads())
-                        .map(|head| if head < spec.used_heads { value } else { 0.0 })
+                        .map(|head| {
+                            if head < spec.used_heads {
+                                value
+                            } else {
+                                padding
+                            }
+                        })
                         .collect::<Vec<_>>()
                         .into()
                 };

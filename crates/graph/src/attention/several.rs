@@ -91,7 +91,7 @@ impl Graph {
         let (numbers, keys) = self.turned_keys(layer, &keys, groups)?;
         let keys = self.keys_of_queries(layer, &numbers, &keys, &cached)?;
         let values = self.staggered_values(layer, &values, &pairs)?;
-        let (scale, shift) = to_unit(&cached.exp.poly);
+        let (scale, shift) = to_unit(cached.exp.interval());
         let queries = self.queries(layer, x, &cached, scale * cached.score_scale)?;
         let scores = PairScores {
             pairs,

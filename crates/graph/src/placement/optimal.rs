@@ -17,11 +17,12 @@ mod blocks;
 mod demand;
 mod frontier;
 mod passages;
+mod variants;
 
 use self::blocks::blocks;
-use self::frontier::Frontier;
 use self::passages::Passages;
-use crate::{Choice, Placement, Problem, WhenNothingIsLeft};
+use self::variants::Search;
+use crate::{Choice, CostTable, Graph, Placement, PlanError, Problem, WhenNothingIsLeft};
 
 /// The placement of least predicted time.
 #[derive(Clone, Copy, Debug)]
@@ -39,13 +40,35 @@ impl Default for Optimal {
 
 impl Placement for Optimal {
     fn place(&self, problem: &Problem<'_>) -> Choice {
-        let mut frontier = Frontier::new(problem, self.states);
-        let mut passages = Passages::default();
-        for block in blocks(problem, frontier.values()).iter().rev() {
-            passages.go(&mut frontier, block);
+        let mut search = self.search(std::slice::from_ref(problem));
+        (search.main().best()).unwrap_or_else(|| WhenNothingIsLeft.place(problem))
+    }
+}
+
+impl Optimal {
+    /// Which graph has the best variant of every site ([`Graph::sites`]), in the order of the sites: of all combinations the one whose best placement
+    /// takes the least time, the refreshes in and around the sites included. The graphs are alike but for the nodes of their sites; the last node of
+    /// a site is its result. An error says what the first graph has no plan for where no combination has one.
+    pub fn choose(&self, graphs: &[Graph], table: &CostTable) -> Result<Vec<usize>, PlanError> {
+        let problems = Problem::alike(graphs, table)?;
+        let mut search = self.search(&problems);
+        match search.chosen() {
+            Some(chosen) => Ok(chosen),
+            None => {
+                let problem = &problems[0];
+                problem.plan(&WhenNothingIsLeft.place(problem))?;
+                Ok(vec![0; graphs[0].sites().len()])
+            }
         }
-        frontier
-            .best()
-            .unwrap_or_else(|| WhenNothingIsLeft.place(problem))
+    }
+
+    /// All ways through the graphs that may be the best.
+    fn search<'p, 'g>(&self, problems: &'p [Problem<'g>]) -> Search<'p, 'g> {
+        let mut search = Search::new(problems, self.states);
+        let mut passages = Passages::default();
+        for block in blocks(&search).iter().rev() {
+            passages.go(&mut search, block);
+        }
+        search
     }
 }

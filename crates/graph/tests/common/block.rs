@@ -1,7 +1,7 @@
 //! A small GPT-2-like model with random weights.
 
 use super::Random;
-use taciturn_approx::{Exp, Gelu, GeluForm, Inverse, InverseSqrt};
+use taciturn_approx::{Approximation, Exp, Gate, Gelu, GeluForm, Inverse, InverseSqrt};
 use taciturn_graph::*;
 
 /// Sizes of a model; `width` and the others are true sizes, padded inside.
@@ -127,7 +127,7 @@ impl Model {
         let spec = NormSpec {
             width: self.sizes.channels,
             epsilon: 0.1,
-            inverse_sqrt: InverseSqrt::fit(0.1, 20.0, 31, 2).unwrap(),
+            inverse_sqrt: Approximation::InverseSqrt(InverseSqrt::fit(0.1, 20.0, 31, 2).unwrap()),
         };
         for (attention, _) in &mut self.layers {
             attention.query_norm = Some(spec.clone());
@@ -148,11 +148,11 @@ impl Model {
             attention.rounds = (0..rounds)
                 .map(|round| {
                     let (low, high) = interval(round);
-                    Inverse::fit(low, high, 15, 0).unwrap()
+                    Approximation::Inverse(Inverse::fit(low, high, 15, 0).unwrap())
                 })
                 .collect();
             let (low, high) = later();
-            attention.inverse = Inverse::fit(low, high, 31, 1).unwrap();
+            attention.inverse = Approximation::Inverse(Inverse::fit(low, high, 31, 1).unwrap());
         }
         model
     }
@@ -201,8 +201,9 @@ impl Model {
                         .collect(),
                     exp: Exp::fit(-8.0, 1.0, 15, 1, 20.0).unwrap(),
                     rounds: Vec::new(),
-                    inverse: Inverse::fit(0.02, 10.0 + 0.4 * heads.capacity() as f64, 31, 4)
-                        .unwrap(),
+                    inverse: Approximation::Inverse(
+                        Inverse::fit(0.02, 10.0 + 0.4 * heads.capacity() as f64, 31, 4).unwrap(),
+                    ),
                 };
                 let r = &mut random;
                 let feed_forward = FeedForwardSpec {
@@ -212,13 +213,15 @@ impl Model {
                     gate_bias: None,
                     down: padded(r, &name("down"), (h, d), hidden, residual, scale / 2.0),
                     down_bias: bias(r, d, residual),
-                    kind: FunctionKind::GeluTanh,
-                    polynomial: Gelu::fit(GeluForm::Tanh, -6.0, 6.0, 31).unwrap().poly,
+                    activation: Approximation::Activation {
+                        gate: Gate::NormalByTanh,
+                        poly: Gelu::fit(GeluForm::Tanh, -6.0, 6.0, 31).unwrap().poly,
+                    },
                 };
                 (attention, feed_forward)
             })
             .collect();
-        let inverse_sqrt = InverseSqrt::fit(0.05, 8.0, 15, 2).unwrap();
+        let inverse_sqrt = Approximation::InverseSqrt(InverseSqrt::fit(0.05, 8.0, 15, 2).unwrap());
         Model {
             sizes,
             rope: false,

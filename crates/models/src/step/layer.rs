@@ -1,23 +1,16 @@
 //! One decoder block of the encrypted step: padded weights and chosen approximations.
 
-use taciturn_approx::{Calibration, Exp, Gelu, GeluForm, Inverse, InverseSqrt, Silu};
-use taciturn_graph::{AttentionSpec, FeedForwardSpec, FunctionKind, NormSpec, RopeSpec};
+use taciturn_approx::{Approximation, Calibration, Exp};
+use taciturn_graph::{AttentionSpec, FeedForwardSpec, NormSpec, RopeSpec};
 
 use super::padding::{Places, padded, spread};
+use super::sites::Sites;
 use crate::calibrate::beta_name;
-use crate::config::{Activation, ModelConfig};
+use crate::config::ModelConfig;
 use crate::error::ModelError;
 use crate::folded::FoldedLinear;
 use crate::observe::denominator_name;
 use crate::prepared::{Prepared, PreparedBlock};
-use crate::softmax::{Divisions, divisions};
-
-/// Bits that an approximation is chosen for: of relative error for the norms and the last division, of the largest value for the
-/// exponential, of absolute error for the activation. An error of 2^-14 in any of them moves a logit by about 2^-10 of its range.
-const NORM_BITS: f64 = 16.0;
-const EXP_BITS: f64 = 16.0;
-const INVERSE_BITS: f64 = 14.0;
-const ACTIVATION_BITS: f64 = 14.0;
 
 pub(super) struct Layer {
     pub(super) norm1: NormSpec,
@@ -39,28 +32,18 @@ impl Layer {
         calibration: &Calibration,
         layer: usize,
         places: &Places,
-        width: usize,
+        (width, sites): (usize, &Sites),
     ) -> Result<Self, ModelError> {
         let (config, block) = (&prepared.config, &prepared.blocks[layer]);
         let name = |part: &str| format!("layer{layer}.{part}");
-        let norm = |part: &str, width| norm(config, calibration, &name(part), width);
+        let norm = |part: &str, width| norm(config, sites, &name(part), width);
         let heads = places.heads();
         let query = |entry: usize| places.query(entry);
         let key = |entry: usize| places.key(entry);
         let identity = |i: usize| i;
 
-        let exponents = calibration.site(&name("exponents"))?;
         let squarings = calibration.softmax_squarings;
-        let intervals = (0..=squarings)
-            .map(|round| {
-                let range = calibration.site(&denominator_name(layer, round))?;
-                Ok((range.low(), range.high()))
-            })
-            .collect::<Result<Vec<_>, ModelError>>()?;
-        let Divisions {
-            coarse,
-            last: (low, high),
-        } = divisions(layer, &intervals)?;
+        let (rounds, inverse) = divisions(sites, layer, squarings)?;
         let shapes = [heads.query_width(), heads.width()];
         let [queries, keys] = shapes.map(|columns| (width, columns));
         // Without a rotary embedding a shift of the keys is a bias like the model's own.
@@ -110,9 +93,9 @@ impl Layer {
             // 1/sqrt(head width) is in the query's weights, or in the gain of its norm.
             score_scale: 0.5f64.powi(squarings as i32),
             offsets: Vec::new(),
-            exp: Exp::choose(exponents.low(), exponents.high(), EXP_BITS)?,
-            rounds: coarse,
-            inverse: Inverse::choose(low, high, INVERSE_BITS)?,
+            exp: exponential(sites, layer)?,
+            rounds,
+            inverse,
         };
         let beta = calibration.constant(&beta_name(layer), config.heads * calibration.context)?;
         Ok(Self {
@@ -123,8 +106,27 @@ impl Layer {
             beta: beta.to_vec(),
             calibrated: calibration.context,
             norm2: norm("norm2.variance", config.width)?,
-            feed_forward: feed_forward(config, block, calibration, layer, width)?,
+            feed_forward: feed_forward(config, block, layer, (width, sites))?,
         })
+    }
+
+    /// The same layer with other approximations.
+    pub(super) fn approximate(&mut self, layer: usize, sites: &Sites) -> Result<(), ModelError> {
+        let at = |part: &str| sites.at(&format!("layer{layer}.{part}")).cloned();
+        self.norm1.inverse_sqrt = at("norm1.variance")?;
+        self.norm2.inverse_sqrt = at("norm2.variance")?;
+        let attention = &mut self.attention;
+        if let Some(norm) = &mut attention.query_norm {
+            norm.inverse_sqrt = at("query_norm.variance")?;
+        }
+        if let Some(norm) = &mut attention.key_norm {
+            norm.inverse_sqrt = at("key_norm.variance")?;
+        }
+        attention.exp = exponential(sites, layer)?;
+        let squarings = attention.rounds.len() as u32;
+        (attention.rounds, attention.inverse) = divisions(sites, layer, squarings)?;
+        self.feed_forward.activation = at("hidden")?;
+        Ok(())
     }
 
     /// Attention of the token at a position.
@@ -163,41 +165,50 @@ impl Layer {
 /// A norm over `width` true entries, with the interval of a site.
 pub(super) fn norm(
     config: &ModelConfig,
-    calibration: &Calibration,
+    sites: &Sites,
     site: &str,
     width: usize,
 ) -> Result<NormSpec, ModelError> {
-    let range = calibration.site(site)?;
     Ok(NormSpec {
         width,
         epsilon: config.epsilon,
-        inverse_sqrt: InverseSqrt::choose(range.low(), range.high(), NORM_BITS)?,
+        inverse_sqrt: sites.at(site)?.clone(),
     })
+}
+
+/// The exponential of a layer's softmax.
+fn exponential(sites: &Sites, layer: usize) -> Result<Exp, ModelError> {
+    match sites.at(&format!("layer{layer}.exponents"))? {
+        Approximation::Exp(exp) => Ok(exp.clone()),
+        other => unreachable!(
+            "a site of an exponential has an approximation of {}",
+            other.target().name()
+        ),
+    }
+}
+
+/// The coarse divisions of a layer's softmax, and the last one.
+fn divisions(
+    sites: &Sites,
+    layer: usize,
+    squarings: u32,
+) -> Result<(Vec<Approximation>, Approximation), ModelError> {
+    let at = |round| sites.at(&denominator_name(layer, round)).cloned();
+    Ok((
+        (0..squarings).map(at).collect::<Result<_, _>>()?,
+        at(squarings)?,
+    ))
 }
 
 fn feed_forward(
     config: &ModelConfig,
     block: &PreparedBlock,
-    calibration: &Calibration,
     layer: usize,
-    width: usize,
+    (width, sites): (usize, &Sites),
 ) -> Result<FeedForwardSpec, ModelError> {
     let name = |part: &str| format!("layer{layer}.{part}");
     let identity = |i: usize| i;
     let hidden = config.hidden.next_power_of_two();
-    let range = calibration.site(&name("hidden"))?;
-    // The interval has to contain zero, where padding sits.
-    let edge = 1e-3 * range.bound;
-    let (low, high) = (range.low().min(-edge), range.high().max(edge));
-    let gelu = |form| Gelu::choose(form, low, high, ACTIVATION_BITS).map(|gelu| gelu.poly);
-    let (kind, polynomial) = match config.activation {
-        Activation::GeluTanh => (FunctionKind::GeluTanh, gelu(GeluForm::Tanh)?),
-        Activation::GeluErf => (FunctionKind::GeluErf, gelu(GeluForm::Erf)?),
-        Activation::Silu => {
-            let silu = Silu::choose(low, high, ACTIVATION_BITS)?;
-            (FunctionKind::Silu, silu.poly)
-        }
-    };
     let first = |part: &str, linear: &FoldedLinear| {
         padded(
             &name(part),
@@ -221,8 +232,7 @@ fn feed_forward(
             identity,
         ),
         down_bias: bias(&block.down.bias, width, identity),
-        kind,
-        polynomial,
+        activation: sites.at(&name("hidden"))?.clone(),
     })
 }
 

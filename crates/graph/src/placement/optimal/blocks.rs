@@ -1,5 +1,6 @@
 //! Blocks of a model that are alike, so that one solution serves them all.
 
+use super::variants::Search;
 use crate::Problem;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,6 +10,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub nodes: Range<usize>,
+    /// The sites inside, by number.
+    pub sites: Range<usize>,
     /// Equal in blocks that differ in their place only; `None` where no other block is like this one.
     pub kind: Option<usize>,
 }
@@ -26,8 +29,9 @@ struct Signature {
     partners: Vec<isize>,
 }
 
-/// The blocks of a graph, in order. `value_of` names the value that a node stands for.
-pub(super) fn blocks(problem: &Problem<'_>, value_of: &[usize]) -> Vec<Block> {
+/// The blocks of a search's first graph, in order.
+pub(super) fn blocks(search: &Search<'_, '_>) -> Vec<Block> {
+    let problem = search.problem(0);
     let nodes = problem.graph().nodes();
     let beginning = |node: usize| {
         nodes[node]
@@ -36,7 +40,7 @@ pub(super) fn blocks(problem: &Problem<'_>, value_of: &[usize]) -> Vec<Block> {
             .next()
             .unwrap_or(&nodes[node].name)
     };
-    let mut kinds: HashMap<Vec<Signature>, Vec<usize>> = HashMap::new();
+    let mut kinds: HashMap<Vec<Vec<Signature>>, Vec<usize>> = HashMap::new();
     let mut blocks: Vec<Block> = Vec::new();
     for node in 0..nodes.len() {
         match blocks.last_mut() {
@@ -45,9 +49,13 @@ pub(super) fn blocks(problem: &Problem<'_>, value_of: &[usize]) -> Vec<Block> {
             }
             _ => blocks.push(Block {
                 nodes: node..node + 1,
+                sites: 0..0,
                 kind: None,
             }),
         }
+    }
+    for block in &mut blocks {
+        block.sites = search.sites_of(&block.nodes);
     }
     for (number, block) in blocks.iter().enumerate() {
         // Of what comes before, the signature knows the last value only.
@@ -56,10 +64,12 @@ pub(super) fn blocks(problem: &Problem<'_>, value_of: &[usize]) -> Vec<Block> {
         if inputs.any(|&input| input < first) {
             continue;
         }
-        kinds
-            .entry(signature(problem, value_of, &block.nodes))
-            .or_default()
-            .push(number);
+        // With other places of sites nodes of the first graph differ too.
+        let signatures = (0..search.variants()).map(|variant| {
+            let (problem, values) = (search.problem(variant), search.values(variant));
+            signature(problem, values, &search.moved(&block.nodes, variant))
+        });
+        kinds.entry(signatures.collect()).or_default().push(number);
     }
     for (kind, alike) in kinds.into_values().enumerate() {
         if alike.len() > 1 {

@@ -21,9 +21,17 @@ pub(super) struct State {
 /// A decision and the one before it on the same way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decision {
-    pub node: usize,
-    pub refreshed: Refreshed,
+    pub what: Decided,
     pub before: Option<usize>,
+}
+
+/// What is decided.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Decided {
+    /// The refresh of a node's result.
+    Refresh { node: usize, refreshed: Refreshed },
+    /// Which variant of a site is computed.
+    Variant { site: usize, variant: usize },
 }
 
 /// All ways that may still be part of the best one.
@@ -67,19 +75,25 @@ impl<'p, 'g> Frontier<'p, 'g> {
         &self.value_of
     }
 
-    /// The cheapest choice, once all nodes are taken; `None` where no way reaches the first node.
-    pub fn best(&self) -> Option<Choice> {
+    /// All that is decided on the cheapest way, once all nodes are taken; `None` where no way reaches the first node.
+    pub fn decided(&self) -> Option<Vec<Decided>> {
         let best = (self.states.iter()).min_by(|a, b| a.cost.total_cmp(&b.cost))?;
-        let mut choice = Choice::none(self.problem);
+        let mut decided = Vec::new();
         let mut at = best.trace;
-        while let Some(index) = at {
-            let Decision {
-                node,
-                refreshed,
-                before,
-            } = self.decisions[index];
-            choice.0[node] = Some(refreshed);
+        while let Some(Decision { what, before }) = at.map(|index| self.decisions[index]) {
+            decided.push(what);
             at = before;
+        }
+        Some(decided)
+    }
+
+    /// The cheapest choice of refreshes.
+    pub fn best(&self) -> Option<Choice> {
+        let mut choice = Choice::none(self.problem);
+        for decided in self.decided()? {
+            if let Decided::Refresh { node, refreshed } = decided {
+                choice.0[node] = Some(refreshed);
+            }
         }
         // The first value of a pair is taken last and does not know its partner's number.
         for node in 0..choice.0.len() {
@@ -233,8 +247,7 @@ impl<'p, 'g> Frontier<'p, 'g> {
     ) -> usize {
         let refreshed = Refreshed { keep, partner };
         self.decisions.push(Decision {
-            node,
-            refreshed,
+            what: Decided::Refresh { node, refreshed },
             before,
         });
         self.decisions.len() - 1
@@ -308,7 +321,7 @@ impl<'p, 'g> Frontier<'p, 'g> {
 
     /// Leaves out states that others beat, and beyond the limit those that seem the most expensive. Up to the limit, what is left depends on
     /// the nodes taken so far only, as solving a block for another requires.
-    fn pruned(&self, node: usize, states: Vec<State>) -> Vec<State> {
+    pub fn pruned(&self, node: usize, states: Vec<State>) -> Vec<State> {
         let mut kept: Vec<State> = Vec::new();
         for state in self.cheapest(node, states) {
             if kept.len() == self.limit {

@@ -2,7 +2,8 @@
 
 use super::blocks::Block;
 use super::demand::Demand;
-use super::frontier::{Decision, Frontier, State};
+use super::frontier::{Decided, Decision, State};
+use super::variants::Search;
 use crate::Refreshed;
 use std::collections::HashMap;
 
@@ -24,7 +25,7 @@ struct Through {
     /// The state at the end from which it came.
     origin: usize,
     /// From the end to the begin.
-    decisions: Vec<(isize, Refreshed)>,
+    decisions: Vec<Decided>,
 }
 
 /// All passages found so far.
@@ -33,11 +34,12 @@ pub(super) struct Passages(HashMap<Ends, Passage>);
 
 impl Passages {
     /// Takes all nodes of a block.
-    pub fn go(&mut self, frontier: &mut Frontier<'_, '_>, block: &Block) {
+    pub fn go(&mut self, search: &mut Search<'_, '_>, block: &Block) {
+        let frontier = search.main();
         // Only where a single value crosses, the one before the next block.
         let alone = frontier.live == [block.nodes.end - 1];
         let Some(kind) = block.kind.filter(|_| alone) else {
-            return solve(frontier, block);
+            return solve(search, block);
         };
         let least = least(&frontier.states);
         let ends: Vec<(Vec<Demand>, u64)> = (frontier.states.iter())
@@ -47,11 +49,11 @@ impl Passages {
             })
             .collect();
         match self.0.get(&(kind, ends.clone())) {
-            Some(passage) => passage.repeat(frontier, block, least),
+            Some(passage) => passage.repeat(search, block, least),
             None => {
                 let known = frontier.decisions.len();
-                solve(frontier, block);
-                let passage = Passage::of(frontier, block, least, known);
+                solve(search, block);
+                let passage = Passage::of(search, block, least, known);
                 self.0.insert((kind, ends), passage);
             }
         }
@@ -65,29 +67,24 @@ fn least(states: &[State]) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-fn solve(frontier: &mut Frontier<'_, '_>, block: &Block) {
-    for (number, state) in frontier.states.iter_mut().enumerate() {
+fn solve(search: &mut Search<'_, '_>, block: &Block) {
+    for (number, state) in search.main().states.iter_mut().enumerate() {
         state.origin = number;
     }
-    for node in block.nodes.clone().rev() {
-        frontier.take(node);
-    }
+    search.take(block.nodes.clone());
 }
 
 impl Passage {
     /// What came of a block whose cheapest end cost `least`, when there were `known` decisions.
-    fn of(frontier: &Frontier<'_, '_>, block: &Block, least: f64, known: usize) -> Self {
+    fn of(search: &mut Search<'_, '_>, block: &Block, least: f64, known: usize) -> Self {
         let begin = block.nodes.start as isize;
+        let site = block.sites.start as isize;
+        let frontier = search.main();
         let through = |state: &State| {
             let mut decisions = Vec::new();
             let mut at = state.trace.filter(|&at| at >= known);
-            while let Some(Decision {
-                node,
-                refreshed,
-                before,
-            }) = at.map(|at| frontier.decisions[at])
-            {
-                decisions.push((node as isize - begin, moved(refreshed, -begin)));
+            while let Some(Decision { what, before }) = at.map(|at| frontier.decisions[at]) {
+                decisions.push(moved(what, -begin, -site));
                 at = before.filter(|&at| at >= known);
             }
             decisions.reverse();
@@ -107,15 +104,16 @@ impl Passage {
     }
 
     /// The same through another block, whose cheapest end costs `least`.
-    fn repeat(&self, frontier: &mut Frontier<'_, '_>, block: &Block, least: f64) {
+    fn repeat(&self, search: &mut Search<'_, '_>, block: &Block, least: f64) {
         let begin = block.nodes.start as isize;
+        let site = block.sites.start as isize;
+        let frontier = search.main();
         let ends = std::mem::take(&mut frontier.states);
         for through in &self.states {
             let mut trace = ends[through.origin].trace;
-            for &(node, refreshed) in &through.decisions {
+            for &decided in &through.decisions {
                 frontier.decisions.push(Decision {
-                    node: (node + begin) as usize,
-                    refreshed: moved(refreshed, begin),
+                    what: moved(decided, begin, site),
                     before: trace,
                 });
                 trace = Some(frontier.decisions.len() - 1);
@@ -133,9 +131,19 @@ impl Passage {
     }
 }
 
-fn moved(refreshed: Refreshed, by: isize) -> Refreshed {
-    Refreshed {
-        partner: (refreshed.partner).map(|partner| partner.wrapping_add_signed(by)),
-        ..refreshed
+/// The same for nodes and sites elsewhere.
+fn moved(decided: Decided, nodes: isize, sites: isize) -> Decided {
+    match decided {
+        Decided::Refresh { node, refreshed } => Decided::Refresh {
+            node: node.wrapping_add_signed(nodes),
+            refreshed: Refreshed {
+                partner: (refreshed.partner).map(|partner| partner.wrapping_add_signed(nodes)),
+                ..refreshed
+            },
+        },
+        Decided::Variant { site, variant } => Decided::Variant {
+            site: site.wrapping_add_signed(sites),
+            variant,
+        },
     }
 }
