@@ -15,6 +15,7 @@ use taciturn_ring::{
 };
 
 use products::KeyProducts;
+pub(crate) use transform::COMPILED_LOG_N;
 
 use crate::abi::{CopyJob, NttJob, Operand};
 use crate::memory::Memory;

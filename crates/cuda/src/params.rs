@@ -133,14 +133,19 @@ impl Params for NttParams {
 
     fn cost(&self, kernel: Kernel) -> Cost {
         let stages = f64::from(self.stages);
-        // Half a butterfly per word and stage, and a reduction every four stages.
+        let rounds = (stages / 4.0).ceil();
+        // Half a butterfly per word and stage.
         let butterflies = stages * (FP64_PRODUCT + 2.0) / 2.0;
-        let passes = butterflies + (stages / 4.0).ceil() * FP64_REDUCE + 2.0 * FP64_CONVERT;
-        let ends = match kernel {
-            Kernel::NttRows | Kernel::NttRows16 => 0.0,
-            Kernel::InttColumns | Kernel::InttColumns16 => FP64_PRODUCT,
-            _ => f64::from(self.whole) * FP64_PRODUCT,
+        // Of primes near 2^50: others are reduced less often. Forward half of the words before each round but the very first, and all at the
+        // end; inverse three quarters of a reduction in a round, and all words after it.
+        let others = match kernel {
+            Kernel::NttColumns | Kernel::NttColumns16 => (rounds - 1.0) * FP64_REDUCE / 2.0,
+            Kernel::NttRows | Kernel::NttRows16 => (rounds / 2.0 + 1.0) * FP64_REDUCE,
+            Kernel::InttColumns16 => (1.5 * rounds - 1.0) * FP64_REDUCE + FP64_PRODUCT / 2.0,
+            Kernel::InttColumns => 1.25 * rounds * FP64_REDUCE + FP64_PRODUCT,
+            _ => 1.25 * rounds * FP64_REDUCE + f64::from(self.whole) * FP64_PRODUCT,
         };
+        let passes = butterflies + others + FP64_CONVERT;
         let n = f64::from(1 << self.log_n);
         self.jobs.iter().fold(Cost::default(), |sum, job| {
             let divides =
@@ -151,7 +156,7 @@ impl Params for NttParams {
                 (2.0, 0.0)
             };
             let words = n * count(job.limbs);
-            sum.plus(Cost::per_word(words, traffic, passes + ends + fp64, 0.0))
+            sum.plus(Cost::per_word(words, traffic, passes + fp64, 0.0))
         })
     }
 }

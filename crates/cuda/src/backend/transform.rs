@@ -11,7 +11,7 @@ use crate::{Kernel, Launch};
 const TILE_BITS: u32 = 12;
 const THREADS: u32 = 256;
 /// The degree for which kernels exist that know it when they are compiled.
-const COMPILED_LOG_N: u32 = 16;
+pub(crate) const COMPILED_LOG_N: u32 = 16;
 
 /// A pass over all words: the kernel for any degree, and the one for 2^16.
 type Pass = [Kernel; 2];
