@@ -31,7 +31,7 @@ pub enum Seeded {
     Copied,
     /// Expanded on the device at their first use, where they stay.
     Expanded,
-    /// Expanded by each key product that uses them: half of the keys' memory.
+    /// Expanded by each key product that uses them, as it goes: half of the keys' memory.
     EachTime,
 }
 

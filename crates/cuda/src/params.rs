@@ -5,7 +5,8 @@
 use crate::Kernel;
 use crate::abi::{
     self, ConversionParams, CopyParams, CopyWordsParams, ExpansionParams, KeyProductParams,
-    NttParams, Operand, PeakParams, Plain, PointwiseParams, ScalarParams, WeightedSumParams,
+    NttParams, Operand, PeakParams, Plain, PointwiseParams, ScalarParams, SeededProductParams,
+    WeightedSumParams,
 };
 
 /// Multiply-adds of 32-bit words in a product of two 64-bit words, and in a Montgomery reduction of 128 bits.
@@ -17,6 +18,8 @@ const REDUCE_WIDE: f64 = 2.0 * MONTGOMERY + WIDE_PRODUCT;
 const FP64_PRODUCT: f64 = 6.0;
 const FP64_REDUCE: f64 = 3.0;
 const FP64_CONVERT: f64 = 1.0;
+/// 32-bit instructions of a uniform word: an eighth of a block of ChaCha20, and the draw's residue.
+const GENERATED_WORD: f64 = 140.0;
 
 /// Memory that a launch uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,7 +40,7 @@ pub(crate) struct Cost {
     pub(crate) bytes: f64,
     /// FP64 instructions.
     pub(crate) fp64: f64,
-    /// Multiply-adds of 32-bit factors and a 64-bit sum.
+    /// Multiply-adds of 32-bit factors and a 64-bit sum; where words are generated, the generator's instructions.
     pub(crate) integer: f64,
 }
 
@@ -235,11 +238,11 @@ impl Params for PeakParams {
 
 impl Params for ExpansionParams {
     fn accesses(&self, kernel: Kernel) -> Vec<Access> {
-        let mut out = Accesses::new(self.log_n as u32);
+        let mut out = Accesses::new(self.log_n);
         for job in self.jobs.iter().filter(|job| job.limbs != 0) {
-            let counts = kernel == Kernel::ExpansionCounts;
-            out.whole(job.counts, counts);
-            if !counts {
+            let notes = kernel == Kernel::ExpansionNotes;
+            out.whole(job.seed.groups, notes);
+            if !notes {
                 out.limbs(&job.target, job.limbs, true);
             }
         }
@@ -248,10 +251,9 @@ impl Params for ExpansionParams {
 
     fn cost(&self, kernel: Kernel) -> Cost {
         let traffic = f64::from(u8::from(kernel == Kernel::Expansion));
-        let n = f64::from(1 << self.log_n as u32);
+        let n = f64::from(1 << self.log_n);
         let words: f64 = self.jobs.iter().map(|job| count(job.limbs)).sum();
-        // The generator's additions, rotations and exclusive ors are not multiply-adds: only the residue's product is counted.
-        Cost::per_word(n * words, traffic, 0.0, traffic * 2.0 * WIDE_PRODUCT)
+        Cost::per_word(n * words, traffic, 0.0, GENERATED_WORD)
     }
 }
 
@@ -328,6 +330,25 @@ impl Params for KeyProductParams {
         let addend = Cost::per_word(n * count(limbs & self.addend.basis), 1.0, 0.0, 0.0);
         let integer = 2.0 * (terms * WIDE_PRODUCT + REDUCE_WIDE);
         Cost::per_word(n * count(limbs), 3.0 * terms + writes, 0.0, integer).plus(addend)
+    }
+}
+
+impl Params for SeededProductParams {
+    fn accesses(&self, kernel: Kernel) -> Vec<Access> {
+        let mut all = self.product.accesses(kernel);
+        let mut notes = Accesses::new(0);
+        self.seeds
+            .iter()
+            .for_each(|seed| notes.whole(seed.groups, false));
+        all.extend(notes.all);
+        all
+    }
+
+    fn cost(&self, kernel: Kernel) -> Cost {
+        let seeds = self.seeds.iter().filter(|seed| seed.groups != 0).count() as f64;
+        let words = f64::from(1 << self.product.log_n) * count(self.product.out[0].basis);
+        let generated = Cost::per_word(words * seeds, -1.0, 0.0, GENERATED_WORD);
+        self.product.cost(kernel).plus(generated)
     }
 }
 

@@ -45,6 +45,7 @@ impl DeviceTables {
                 word: q.value(),
                 inverse: inverse(q.value()),
                 r2: q.mul(radix(q), radix(q)),
+                quotient: (1 << 52) / q.value(),
                 roots: roots.address() + (i * n * size_of::<f64>()) as u64,
             })
             .collect();
