@@ -14,6 +14,7 @@ use taciturn_ring::{
     Step, Tables, Terms,
 };
 
+pub(crate) use pointwise::copies;
 use products::KeyProducts;
 pub(crate) use transform::COMPILED_LOG_N;
 

@@ -26,7 +26,7 @@ pub trait Queue: Send + Sync {
 
 /// What [`Queue::record`] gives.
 pub struct Recorded {
-    /// Of the work; none where it failed.
+    /// Of the work; none where it gave none.
     pub results: Option<Vec<Poly>>,
     /// The sequence, or why it was not kept.
     pub recording: Result<Box<dyn Recording>, &'static str>,
@@ -39,6 +39,9 @@ pub trait Recording: Send + Sync {
 
     /// Kernels in it.
     fn launches(&self) -> usize;
+
+    /// Bytes of host memory that it takes.
+    fn host_bytes(&self) -> usize;
 
     /// Why they are queued one by one; none where they are queued as one.
     fn queued_singly(&self) -> Option<String>;
