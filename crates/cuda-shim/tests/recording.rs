@@ -184,7 +184,10 @@ fn sequences_share_memory_and_do_not_disturb_each_other() {
     let (second, b) = record(65);
     let poly = second[0].bytes();
     let more = (rings.backend.held_bytes() - held) / poly;
-    assert!(more <= second.len(), "{more} more than the caller's results");
+    assert!(
+        more <= second.len(),
+        "{more} more than the caller's results"
+    );
     for seed in [70, 75] {
         let inputs = inputs(&rings.device, seed);
         assert!(a.replay(&refs(&inputs)) == expected(seed));

@@ -20,7 +20,13 @@ DEVICE double to_double(uint64_t x) {
     return __dsub_rn(__longlong_as_double((long long)(x | TWO_52_BITS)), TWO_52);
 }
 
-// The same of a canonical residue, with B <= 1/2 and a little: q/2 is compared with by its high word alone.
+// A signed integer of 32 bits: its bits with the highest one turned over are those of x + 2^31.
+DEVICE double signed_to_double(int32_t x) {
+    const uint64_t bits = (uint32_t)x ^ 0x80000000u;
+    return __dsub_rn(__longlong_as_double((long long)(bits | TWO_52_BITS)), TWO_52 + 2147483648.0);
+}
+
+// to_double() of a canonical residue, with B <= 1/2 and a little: q/2 is compared with by its high word alone.
 DEVICE double to_centred(uint64_t x, const Prime& m) {
     const bool above = (uint32_t)(x >> 32) > (uint32_t)(m.word >> 33);
     return __dsub_rn(__longlong_as_double((long long)(x | TWO_52_BITS)), above ? TWO_52 + m.q : TWO_52);

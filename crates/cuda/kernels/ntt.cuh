@@ -201,6 +201,18 @@ struct Work {
         }
     }
 
+    // Integers, which lie below q/2; see NttJob.
+    template <int SIZE>
+    DEVICE void from_integers(double (&x)[SIZE], const Group& g, const uint64_t* words, uint32_t spread) const {
+        const int32_t* integers = (const int32_t*)words;
+        const uint32_t start = tile.index(g.base), stride = tile.stride(g.bit), mask = (1u << spread) - 1;
+        UNROLL
+        for (int k = 0; k < SIZE; k++) {
+            const uint32_t at = start + k * stride;
+            x[k] = at & mask ? 0.0 : signed_to_double(integers[at >> spread]);
+        }
+    }
+
     // What to_doubles() left in the pass before.
     template <int SIZE>
     DEVICE void from_doubles(double (&x)[SIZE], const Group& g, const uint64_t* words) const {
@@ -227,13 +239,14 @@ struct Work {
     }
 };
 
-// R stages of any degree: from words, from the pass before, or from the tile, and to the next pass or to the tile.
+// R stages of any degree: from words or integers, from the pass before, or from the tile, and to the next pass or to the tile.
 template <int R>
-DEVICE void forward_round(const Work& w, uint32_t bit, uint32_t stage, const uint64_t* from, bool words, uint64_t* to) {
+DEVICE void forward_round(const Work& w, uint32_t bit, uint32_t stage, const uint64_t* from, bool words, uint32_t integers, uint64_t* to) {
     w.each_group<R, false>(bit, stage, [&](const Group& g) {
         double x[1 << R];
         if (from && words) {
-            w.from_words(x, g, from);
+            if (integers) w.from_integers(x, g, from, integers - 1);
+            else w.from_words(x, g, from);
         } else {
             if (from) w.from_doubles(x, g, from);
             else w.from_tile(x, g);
@@ -285,14 +298,16 @@ DEVICE void forward_pass(const NttParams& p, bool columns, double* shared) {
     const Work w = {tile_of<LOG_N>(p, columns), m, shared, m.q < NARROW};
     const uint32_t low = w.tile.row_bit(), stages = w.tile.stages;
     const bool begins = columns || (!LOG_N && p.whole);
-    const uint64_t* from = limb(begins ? job.source : job.target, prime, w.tile.log_n);
+    const uint32_t integers = begins ? (uint32_t)job.integers : 0;
+    const uint64_t* from = integers ? job.source.words : limb(begins ? job.source : job.target, prime, w.tile.log_n);
     uint64_t* target = limb(job.target, prime, w.tile.log_n);
 
     if constexpr (LOG_N != 0) {
         w.each_group<4, true>(low + 4, 0, [&](const Group& g) {
             double x[16];
             if (columns) {
-                w.from_words(x, g, from);
+                if (integers) w.from_integers(x, g, from, integers - 1);
+                else w.from_words(x, g, from);
             } else {
                 w.from_doubles(x, g, from);
                 if (!w.narrow) reduce_first<8>(x, m);
@@ -320,9 +335,9 @@ DEVICE void forward_pass(const NttParams& p, bool columns, double* shared) {
             const bool ends = columns && done + radix == stages;
             uint64_t* to = ends ? target : nullptr;
             switch (radix) {
-                case 4: forward_round<4>(w, bit, done, from, begins, to); break;
-                case 3: forward_round<3>(w, bit, done, from, begins, to); break;
-                default: forward_round<2>(w, bit, done, from, begins, to); break;
+                case 4: forward_round<4>(w, bit, done, from, begins, integers, to); break;
+                case 3: forward_round<3>(w, bit, done, from, begins, integers, to); break;
+                default: forward_round<2>(w, bit, done, from, begins, integers, to); break;
             }
             from = nullptr;
             if (!ends) __syncthreads();

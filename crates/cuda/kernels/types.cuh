@@ -34,6 +34,8 @@ struct NttJob {
     uint64_t limbs;
     const double* factors;  // by prime, see the kernels; may be null
     Operand minuend;        // forward: (minuend - transform)·factor where its words are not null
+    uint64_t integers;      // forward: the source's words are signed integers of 32 bits, for all limbs alike, the coefficients of
+                            // the multiples of 2^(integers - 1); 0: limbs
 };
 
 struct NttParams {

@@ -55,6 +55,7 @@ plain! {
         limbs: u64,
         factors: u64,
         minuend: Operand,
+        integers: u64,
     }
 
     struct NttParams {
@@ -202,6 +203,15 @@ impl Operand {
 }
 
 impl CopyJob {
+    /// All limbs of the target.
+    pub(crate) fn whole(target: Operand, source: Operand) -> Self {
+        Self {
+            target,
+            source,
+            limbs: target.basis,
+        }
+    }
+
     pub(crate) const NONE: Self = Self {
         target: Operand::NONE,
         source: Operand::NONE,
@@ -210,12 +220,23 @@ impl CopyJob {
 }
 
 impl NttJob {
+    /// The transform of some limbs where they are.
+    pub(crate) fn in_place(target: Operand, limbs: u64) -> Self {
+        Self {
+            target,
+            source: target,
+            limbs,
+            ..Self::NONE
+        }
+    }
+
     pub(crate) const NONE: Self = Self {
         target: Operand::NONE,
         source: Operand::NONE,
         limbs: 0,
         factors: 0,
         minuend: Operand::NONE,
+        integers: 0,
     };
 }
 
@@ -247,14 +268,14 @@ impl ConversionJob {
     };
 }
 
-// SAFETY: numbers.
-unsafe impl Plain for u64 {}
-// SAFETY: numbers.
-unsafe impl Plain for i64 {}
-// SAFETY: numbers.
-unsafe impl Plain for i32 {}
-// SAFETY: numbers.
-unsafe impl Plain for f64 {}
+macro_rules! numbers {
+    ($($type:ty)*) => { $(
+        // SAFETY: a number.
+        unsafe impl Plain for $type {}
+    )* };
+}
+
+numbers! { u64 i64 i32 f64 }
 
 /// The bytes of plain values.
 pub(crate) fn bytes<T: Plain>(values: &[T]) -> &[u8] {

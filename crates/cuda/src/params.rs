@@ -127,7 +127,11 @@ impl Params for NttParams {
     fn accesses(&self, _: Kernel) -> Vec<Access> {
         let mut out = Accesses::new(self.log_n);
         for job in self.jobs.iter().filter(|job| job.limbs != 0) {
-            out.limbs(&job.source, job.limbs, false);
+            if job.integers == 0 {
+                out.limbs(&job.source, job.limbs, false);
+            } else {
+                out.whole(job.source.words, false);
+            }
             out.limbs(&job.minuend, job.limbs, false);
             out.limbs(&job.target, job.limbs, true);
         }
@@ -150,11 +154,14 @@ impl Params for NttParams {
         };
         let passes = butterflies + others + FP64_CONVERT;
         let n = f64::from(1 << self.log_n);
+        let begins = self.whole != 0 || matches!(kernel, Kernel::NttColumns | Kernel::NttColumns16);
         self.jobs.iter().fold(Cost::default(), |sum, job| {
             let divides =
                 job.minuend.words != 0 && matches!(kernel, Kernel::NttRows | Kernel::NttRows16);
             let (traffic, fp64) = if divides {
                 (3.0, FP64_PRODUCT + 2.0)
+            } else if job.integers != 0 && begins {
+                (1.0 + 0.5 / count(job.limbs).max(1.0), 0.0)
             } else {
                 (2.0, 0.0)
             };

@@ -210,15 +210,6 @@ impl Place {
     }
 }
 
-/// A copy of all limbs.
-fn copy(target: Operand, source: Operand) -> CopyJob {
-    CopyJob {
-        target,
-        source,
-        limbs: target.basis,
-    }
-}
-
 impl Sequence {
     fn prepare(&mut self) {
         let accesses = self.launches.iter().map(|launch| &launch.accesses[..]);
@@ -285,7 +276,7 @@ impl Recording for Sequence {
                 words: memory.address(),
                 basis: place.basis.mask(),
             };
-            copy(place.operand(), source)
+            CopyJob::whole(place.operand(), source)
         });
         self.copies(self.inputs.first(), &jobs.collect::<Vec<_>>());
         self.queue();
@@ -300,7 +291,7 @@ impl Recording for Sequence {
                     words: memory.address(),
                     basis: place.basis.mask(),
                 };
-                (memory, copy(target, place.operand()))
+                (memory, CopyJob::whole(target, place.operand()))
             })
             .collect();
         let jobs: Vec<CopyJob> = results.iter().map(|result| result.1).collect();

@@ -1,6 +1,6 @@
 //! Transforms: one launch up to 2^12 words, two beyond.
 
-use taciturn_ring::{Poly, Tables};
+use taciturn_ring::{Coefficients, IntegerPoly, Poly, Tables};
 
 use super::CudaBackend;
 use crate::abi::{MAX_BATCH, NttJob, NttParams, Operand};
@@ -20,12 +20,26 @@ impl CudaBackend {
     /// The transform of all limbs where they are.
     pub(super) fn in_place(&self, a: &mut Poly) -> NttJob {
         let target = self.operand_mut(a);
+        NttJob::in_place(target, target.basis)
+    }
+
+    /// The transform of an integer polynomial, of which the device keeps what it was given: narrow ones are transformed from there.
+    pub(super) fn integers(&self, tables: &Tables, out: Operand, integers: &IntegerPoly) -> NttJob {
+        let job = NttJob::in_place(out, out.basis);
+        let coefficients = integers.coefficients();
+        if let Coefficients::Wide(_) = coefficients {
+            self.residues_of(tables, out, integers);
+            return job;
+        }
+        let source = Operand {
+            words: self.coefficients(integers).address(),
+            basis: 0,
+        };
+        let spread = (tables.n() / coefficients.len()).trailing_zeros();
         NttJob {
-            target,
-            source: target,
-            limbs: target.basis,
-            factors: 0,
-            minuend: Operand::NONE,
+            source,
+            integers: u64::from(spread) + 1,
+            ..job
         }
     }
 
