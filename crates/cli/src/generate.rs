@@ -7,6 +7,7 @@ mod text;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use taciturn_ckks::Parameters;
 use taciturn_client::{ClientError, Sampler, Sampling};
 
 use crate::args::GenerateArgs;
@@ -23,7 +24,7 @@ use crate::reference::Reference;
 use crate::setup::{ParamsReport, Setup, parameters};
 use crate::system;
 use modules::Clock;
-use report::{CompareReport, Report, StepReport};
+use report::{CompareReport, Report, StepReport, SubmittedReport};
 use text::TextStream;
 
 /// Runs the command.
@@ -62,6 +63,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     let setup_seconds = start.elapsed().as_secs_f64();
     let mut generation = Generation {
         exchange,
+        server: &server,
         sampler,
         clear: None,
         loaded: &loaded,
@@ -121,6 +123,8 @@ fn of_flag(error: ClientError) -> anyhow::Error {
 /// A generation under way.
 struct Generation<'a> {
     exchange: Exchange,
+    /// What the server computes with.
+    server: &'a Parameters,
     sampler: Sampler,
     clear: Option<Reference<'a>>,
     loaded: &'a Loaded,
@@ -170,6 +174,8 @@ impl Generation<'_> {
     /// Processes a token and chooses the one after it.
     fn next(&mut self, token: u32) -> Result<StepReport> {
         let start = Instant::now();
+        let queue = self.server.ring().queue();
+        let before = queue.map(|queue| queue.submitted());
         let stepped = self.with_bar("generating", 1, |exchange, observe| {
             exchange.step(token, observe)
         })?;
@@ -191,6 +197,9 @@ impl Generation<'_> {
             token: chosen,
             seconds,
             bootstraps: stepped.bootstraps,
+            submitted: queue
+                .zip(before)
+                .map(|(queue, before)| SubmittedReport::new(queue.submitted().since(before))),
             compare,
         })
     }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use taciturn_ring::{
-    Basis, Clock, DeviceLimits, Form, KernelTime, Poly, Queue, Recorded, Recording, Work,
+    Basis, Clock, DeviceLimits, Form, KernelTime, Poly, Queue, Recorded, Recording, Submitted, Work,
 };
 
 use crate::abi::{CopyJob, Operand, PeakParams};
@@ -90,6 +90,10 @@ impl Queue for CudaBackend {
 
     fn is_recording(&self) -> bool {
         recorder::is_active(self.pool())
+    }
+
+    fn submitted(&self) -> Submitted {
+        self.pool().submitted()
     }
 
     fn start_clock(&self) -> Box<dyn Clock> {
@@ -240,7 +244,7 @@ impl Sequence {
     fn queue(&self) {
         match &self.graph {
             // SAFETY: as in `prepare`.
-            Some(graph) => done(unsafe { self.pool.device().run(graph) }),
+            Some(graph) => unsafe { self.pool.run(graph, self.launches.len()) },
             None => self.launches.iter().for_each(|launch| self.single(launch)),
         }
     }
@@ -257,7 +261,7 @@ impl Sequence {
         let params = launch.params();
         let params: *const c_void = params.as_ptr().cast();
         // SAFETY: the kernel's parameters as they were recorded, and the memory that they name is kept.
-        done(unsafe { self.pool.device().launch(&launch.launch, params) });
+        unsafe { self.pool.launch_untyped(&launch.launch, params) };
     }
 }
 

@@ -17,11 +17,37 @@ pub trait Queue: Send + Sync {
     /// Whether this thread is in the midst of [`record`](Self::record): sequences within sequences are part of the outer one.
     fn is_recording(&self) -> bool;
 
+    /// What was queued so far.
+    fn submitted(&self) -> Submitted;
+
     /// Begins to measure time on the device, from here in the queue.
     fn start_clock(&self) -> Box<dyn Clock>;
 
     /// What the device can do at most, measured now.
     fn limits(&self) -> DeviceLimits;
+}
+
+/// What was queued since the backend was made: each kernel by itself and each graph is a call of the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Submitted {
+    /// Kernels by themselves.
+    pub kernels: u64,
+    /// Graphs.
+    pub graphs: u64,
+    /// Kernels in them.
+    pub in_graphs: u64,
+}
+
+impl Submitted {
+    /// What came after `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            kernels: self.kernels - before.kernels,
+            graphs: self.graphs - before.graphs,
+            in_graphs: self.in_graphs - before.in_graphs,
+        }
+    }
 }
 
 /// What [`Queue::record`] gives.
