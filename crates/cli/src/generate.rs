@@ -21,6 +21,7 @@ use crate::passes::PlannedPasses;
 use crate::progress;
 use crate::prompt;
 use crate::reference::Reference;
+use crate::rows::Rows;
 use crate::setup::{ParamsReport, Setup, parameters};
 use crate::system;
 use modules::Clock;
@@ -61,9 +62,12 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     let exchange = Exchange::begin(&setup, &server)?;
     let made = exchange.made;
     let setup_seconds = start.elapsed().as_secs_f64();
+    let mut rows = Rows::open(args.rows.rows.as_deref())?;
+    rows.add("setup", &made)?;
     let mut generation = Generation {
         exchange,
         server: &server,
+        rows,
         sampler,
         clear: None,
         loaded: &loaded,
@@ -125,6 +129,7 @@ struct Generation<'a> {
     exchange: Exchange,
     /// What the server computes with.
     server: &'a Parameters,
+    rows: Rows,
     sampler: Sampler,
     clear: Option<Reference<'a>>,
     loaded: &'a Loaded,
@@ -162,6 +167,7 @@ impl Generation<'_> {
         while steps.len() < new_tokens {
             let step = self.next(token)?;
             token = step.token;
+            self.rows.add("step", &step)?;
             steps.push(step);
             if self.loaded.checkpoint.config.eos.contains(&token) {
                 break;
