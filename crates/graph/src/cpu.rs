@@ -278,9 +278,12 @@ impl Machine for CpuMachine {
             .iter()
             .map(|(a, plain)| self.mask(plain, a.scale))
             .collect::<Result<Vec<_>, _>>()?;
-        let pairs = pairs.iter().zip(&masks);
-        let sum = self.sum_of_products(pairs.map(|((a, _), integers)| (&***a, &**integers)))?;
-        Ok(Arc::new(sum))
+        let ids = pairs.iter().map(|(_, plain)| plain.id()).collect();
+        let inputs: Vec<&Ciphertext> = pairs.iter().map(|(a, _)| &***a).collect();
+        self.recorded_one(Circuit::Masks(ids), &inputs, |machine, inputs| {
+            let masks = masks.iter().map(|integers| &**integers);
+            machine.sum_of_products(inputs.iter().copied().zip(masks))
+        })
     }
 
     fn dot_weights(&mut self, pairs: &[(&Self::Value, Plain)]) -> Result<Self::Value, CkksError> {

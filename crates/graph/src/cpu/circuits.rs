@@ -20,6 +20,8 @@ pub(super) enum Circuit {
     Products(usize),
     /// The sum of products with weights that are kept encoded.
     Weights(Vec<PlainId>),
+    /// The sum of products with other plaintexts. Some of them come in one step only and are never replayed.
+    Masks(Vec<PlainId>),
     /// Rotations of one value.
     Rotations(Vec<i64>),
 }
