@@ -3,8 +3,9 @@
 #
 #   measure.sh FOLDER [--device cuda|cpu|...] [--small]
 #
-# Each part has a time limit of its own and files of its own, so that a part that fails or is cut off takes no other with it; what matters most
-# comes first. No part begins or goes on after TOTAL seconds, so that a machine lent for ten minutes has time left to send FOLDER away.
+# Each part has a time limit of its own and files of its own, so that a part that fails or is cut off takes no other with it; each result is
+# in the part's .rows as soon as it is measured. What matters most comes first. No part begins or goes on after TOTAL seconds, so that a
+# machine lent for ten minutes has time left to send FOLDER away.
 # FOLDER/summary.txt says how each part ended. --small takes an insecure parameter set and short parts, to try the script; --device cpu runs
 # it where no GPU is, as far as that goes.
 set -uo pipefail
@@ -76,7 +77,7 @@ fi
 bench() {
     local name=$1 limit=$2
     shift 2
-    part "$name.json" "$limit" ./taciturn bench "$@" "${params[@]}" --device "$device" --json
+    part "$name.json" "$limit" ./taciturn bench "$@" "${params[@]}" --device "$device" --rows "$out/$name.rows" --json
 }
 
 [ -f commit.txt ] && say "commit $(cat commit.txt)"
@@ -116,7 +117,7 @@ done
 # 4. Whole tokens, and the processor's beside.
 generate() {
     part "$1.json" "$2" ./taciturn generate --model model --prompt "$prompt" --max-new-tokens "$new_tokens" --seed 1 "${params[@]}" \
-        --device "$3" --json
+        --device "$3" --rows "$out/$1.rows" --json
 }
 if [ -d model ]; then
     generate tokens-device 60 "$device"

@@ -8,8 +8,10 @@ use taciturn_ring::{Basis, KernelTime, Poly, Queue, Recording};
 
 use crate::{Ciphertext, Evaluator, Scale};
 
-/// Circuits that an evaluator keeps. Each holds its parameters in host memory, a few megabytes; device memory is shared between them.
-const KEPT: usize = 32;
+/// Bytes of host memory for the circuits that an evaluator keeps, a few hundred per kernel; device memory is shared between them.
+const KEPT_BYTES: usize = 512 << 20;
+/// Circuits that are known, kept or not.
+const KNOWN: usize = 1 << 14;
 
 /// A circuit's number, which no other circuit of this process has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +46,15 @@ enum State {
     Refused(&'static str),
 }
 
+impl State {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Kept(kept) => kept.recording.host_bytes(),
+            Self::Seen | Self::Refused(_) => 0,
+        }
+    }
+}
+
 struct Kept {
     recording: Box<dyn Recording>,
     /// Of each result: polynomials and scale.
@@ -61,6 +72,8 @@ pub(crate) struct Recordings(Mutex<Table>);
 struct Table {
     states: HashMap<Key, (u64, State)>,
     clock: u64,
+    /// Of all states.
+    bytes: usize,
 }
 
 impl Recordings {
@@ -100,7 +113,10 @@ impl Recordings {
             }
         });
         let outputs = outcome?;
-        let results = ciphertexts(recorded.results.unwrap_or_default(), &outputs);
+        let polys = recorded
+            .results
+            .expect("the work gave results, and a queue hands them on");
+        let results = ciphertexts(polys, &outputs);
         let state = match recorded.recording {
             Ok(recording) => State::Kept(Arc::new(Kept { recording, outputs })),
             Err(reason) => State::Refused(reason),
@@ -109,18 +125,24 @@ impl Recordings {
         Ok(results)
     }
 
-    /// The least recently used makes room.
+    /// The least recently used make room.
     fn set(&self, key: Key, state: State) {
         let mut table = self.lock();
         table.clock += 1;
-        let clock = table.clock;
-        if table.states.len() >= KEPT && !table.states.contains_key(&key) {
-            let oldest = table.states.iter().min_by_key(|(_, (used, _))| *used);
-            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-                table.states.remove(&oldest);
+        let (clock, bytes) = (table.clock, state.bytes());
+        let before = table.states.insert(key, (clock, state));
+        table.bytes += bytes;
+        table.bytes -= before.map_or(0, |(_, state)| state.bytes());
+        while table.states.len() > KNOWN || table.bytes > KEPT_BYTES {
+            let others = table.states.iter().filter(|(_, (used, _))| *used < clock);
+            let oldest = others.min_by_key(|(_, (used, _))| *used);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
+                return;
+            };
+            if let Some((_, state)) = table.states.remove(&oldest) {
+                table.bytes -= state.bytes();
             }
         }
-        table.states.insert(key, (clock, state));
     }
 }
 

@@ -133,6 +133,8 @@ pub struct GenerateArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
     #[command(flatten)]
+    pub rows: RowsArgs,
+    #[command(flatten)]
     pub memory: MemoryArgs,
     #[command(flatten)]
     pub selection: SelectionArgs,
@@ -343,6 +345,14 @@ pub struct DeviceArgs {
     pub key_halves: KeyHalves,
 }
 
+/// Results as they come.
+#[derive(Group)]
+pub struct RowsArgs {
+    /// Add each result to this file as soon as it is known, a line of JSON each: what is there when a run is cut off.
+    #[arg(long, value_name = "FILE")]
+    pub rows: Option<PathBuf>,
+}
+
 /// `taciturn bench kernels`.
 #[derive(Group)]
 pub struct KernelsArgs {
@@ -350,6 +360,8 @@ pub struct KernelsArgs {
     pub params: ParamsArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
+    #[command(flatten)]
+    pub rows: RowsArgs,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]
     pub json: bool,
@@ -362,6 +374,8 @@ pub struct PrimitivesArgs {
     pub params: ParamsArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
+    #[command(flatten)]
+    pub rows: RowsArgs,
     /// Print one JSON object and nothing else on stdout.
     #[arg(long)]
     pub json: bool,
@@ -374,6 +388,8 @@ pub struct BootstrapArgs {
     pub params: ParamsArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
+    #[command(flatten)]
+    pub rows: RowsArgs,
     /// log2 of the distinct slots; by default all of them.
     #[arg(long, value_name = "LOG2", value_parser = whole::<u32>)]
     pub slots: Option<u32>,

@@ -7,6 +7,7 @@ mod text;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use taciturn_ckks::Parameters;
 use taciturn_client::{ClientError, Sampler, Sampling};
 
 use crate::args::GenerateArgs;
@@ -20,11 +21,12 @@ use crate::passes::PlannedPasses;
 use crate::progress;
 use crate::prompt;
 use crate::reference::Reference;
+use crate::rows::Rows;
 use crate::setup::{ParamsReport, Setup, Wanted, parameters};
 use crate::strategy::Strategy;
 use crate::system;
 use modules::Clock;
-use report::{CompareReport, Report, StepReport};
+use report::{CompareReport, Report, StepReport, SubmittedReport};
 use text::TextStream;
 
 /// Runs the command.
@@ -68,8 +70,12 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
     let exchange = Exchange::begin(&setup, &server)?;
     let made = exchange.made;
     let setup_seconds = start.elapsed().as_secs_f64();
+    let mut rows = Rows::open(args.rows.rows.as_deref())?;
+    rows.add("setup", &made)?;
     let mut generation = Generation {
         exchange,
+        server: &server,
+        rows,
         sampler,
         clear: None,
         loaded: &loaded,
@@ -129,6 +135,9 @@ fn of_flag(error: ClientError) -> anyhow::Error {
 /// A generation under way.
 struct Generation<'a> {
     exchange: Exchange,
+    /// What the server computes with.
+    server: &'a Parameters,
+    rows: Rows,
     sampler: Sampler,
     clear: Option<Reference<'a>>,
     loaded: &'a Loaded,
@@ -166,6 +175,7 @@ impl Generation<'_> {
         while steps.len() < new_tokens {
             let step = self.next(token)?;
             token = step.token;
+            self.rows.add("step", &step)?;
             steps.push(step);
             if self.loaded.checkpoint.config.eos.contains(&token) {
                 break;
@@ -178,6 +188,8 @@ impl Generation<'_> {
     /// Processes a token and chooses the one after it.
     fn next(&mut self, token: u32) -> Result<StepReport> {
         let start = Instant::now();
+        let queue = self.server.ring().queue();
+        let before = queue.map(|queue| queue.submitted());
         let stepped = self.with_bar("generating", 1, |exchange, observe| {
             exchange.step(token, observe)
         })?;
@@ -199,6 +211,9 @@ impl Generation<'_> {
             token: chosen,
             seconds,
             bootstraps: stepped.bootstraps,
+            submitted: queue
+                .zip(before)
+                .map(|(queue, before)| SubmittedReport::new(queue.submitted().since(before))),
             compare,
         })
     }

@@ -21,6 +21,7 @@ mod progress;
 mod prompt;
 mod random_model;
 mod reference;
+mod rows;
 mod setup;
 mod size;
 mod strategy;

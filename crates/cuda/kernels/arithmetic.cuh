@@ -11,6 +11,7 @@
 
 // Adding and subtracting 1.5·2^52 rounds a double of magnitude at most 2^51 to the nearest integer.
 #define ROUNDER 6755399441055744.0
+#define ROUNDER_BITS 0x4338000000000000ull
 #define TWO_52 4503599627370496.0
 #define TWO_52_BITS 0x4330000000000000ull
 
@@ -19,20 +20,27 @@ DEVICE double to_double(uint64_t x) {
     return __dsub_rn(__longlong_as_double((long long)(x | TWO_52_BITS)), TWO_52);
 }
 
-// An integer-valued double in [0, 2^52) as an integer.
-DEVICE uint64_t to_word(double x) {
-    return (uint64_t)__double_as_longlong(__dadd_rn(x, TWO_52)) ^ TWO_52_BITS;
+// A signed integer of 32 bits: its bits with the highest one turned over are those of x + 2^31.
+DEVICE double signed_to_double(int32_t x) {
+    const uint64_t bits = (uint32_t)x ^ 0x80000000u;
+    return __dsub_rn(__longlong_as_double((long long)(bits | TWO_52_BITS)), TWO_52 + 2147483648.0);
+}
+
+// to_double() of a canonical residue, with B <= 1/2 and a little: q/2 is compared with by its high word alone.
+DEVICE double to_centred(uint64_t x, const Prime& m) {
+    const bool above = (uint32_t)(x >> 32) > (uint32_t)(m.word >> 33);
+    return __dsub_rn(__longlong_as_double((long long)(x | TWO_52_BITS)), above ? TWO_52 + m.q : TWO_52);
 }
 
 // An integer-valued double below 2^63 modulo 2^64.
 DEVICE uint64_t as_word(double x) { return (uint64_t)(int64_t)x; }
 
-// x mod q with B <= 1/2 and a rest below 2^-48, for B <= 8: the quotient is below 16, so its error is below 2^-48, and
-// x - c·q is an integer below 2^53, hence exact.
+// x mod q with B <= 1/2 and a rest below B·2^-51, for |x| < 2^53 and B <= 2^8: that is the quotient's error, and x - c·q is an
+// integer below 2^53, hence exact.
 DEVICE double reduce(double x, const Prime& m) {
     double c = __dsub_rn(__fma_rn(x, m.reciprocal, ROUNDER), ROUNDER);
     double out = __fma_rn(-c, m.q, x);
-    CHECK(as_word(x) - as_word(c) * m.word == as_word(out) && fabs(x) <= 8 * m.q && fabs(out) <= m.q / 2 + 8);
+    CHECK(as_word(x) - as_word(c) * m.word == as_word(out) && fabs(x) <= 256 * m.q && fabs(x) < 2 * TWO_52 && fabs(out) <= m.q / 2 + 8);
     return out;
 }
 
@@ -53,9 +61,11 @@ DEVICE double mul(double a, double w, const Prime& m) {
     return out;
 }
 
-// From B < 1 to the canonical residue.
+// From B < 1 to the canonical residue: the low bits of ROUNDER + x are x in two's complement, and the rest is integers.
 DEVICE uint64_t canonical(double x, const Prime& m) {
-    return to_word(x < 0 ? __dadd_rn(x, m.q) : x);
+    uint64_t residue = (uint64_t)__double_as_longlong(__dadd_rn(x, ROUNDER)) - ROUNDER_BITS;
+    CHECK(fabs(x) < m.q);
+    return residue + ((uint64_t)((int64_t)residue >> 63) & m.word);
 }
 
 // a·w for canonical residues, the second as a double.

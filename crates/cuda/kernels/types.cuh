@@ -11,6 +11,7 @@ struct Prime {
     uint64_t word;          // q
     uint64_t inverse;       // q^-1 mod 2^64
     uint64_t r2;            // 2^128 mod q
+    uint64_t quotient;      // floor(2^52/q)
     const double* roots;    // psi^bitrev(k) at index k, centred
 };
 
@@ -22,8 +23,9 @@ struct Operand {
 
 #define MAX_BATCH 16
 #define MAX_DIGITS 16
-// Chunks of a limb that is expanded from a seed: 2^17 words, of whose draws at most a quarter is not kept, at 2^11 a chunk.
-#define MAX_CHUNKS 96
+// Blocks of the generator that a group of draws comes from, and draws of a block.
+#define GROUP_BLOCKS 32
+#define DRAWS 8
 
 // Transforms of the limbs in a mask, from source to target (which may be the same).
 struct NttJob {
@@ -32,6 +34,8 @@ struct NttJob {
     uint64_t limbs;
     const double* factors;  // by prime, see the kernels; may be null
     Operand minuend;        // forward: (minuend - transform)·factor where its words are not null
+    uint64_t integers;      // forward: the source's words are signed integers of 32 bits, for all limbs alike, the coefficients of
+                            // the multiples of 2^(integers - 1); 0: limbs
 };
 
 struct NttParams {
@@ -96,18 +100,29 @@ struct PeakParams {
     uint64_t rounds;
 };
 
-// A uniform polynomial to expand from its seed.
+// Which draws of a group are kept, in device memory.
+struct DrawGroup {
+    uint64_t before;                  // draws of the limb that are kept before it
+    uint64_t kept[GROUP_BLOCKS / 8];  // a byte per block, a bit per draw
+};
+
+// What a uniform polynomial is expanded from.
+struct Seed {
+    DrawGroup* groups;      // of each limb of `counted`
+    uint64_t counted;
+    uint32_t key[8];
+};
+
 struct ExpansionJob {
     Operand target;
     uint64_t limbs;         // to write
-    uint32_t* counts;       // draws that each chunk keeps: MAX_CHUNKS of each limb of `counted`
-    uint64_t counted;
-    uint32_t seed[8];
+    Seed seed;
 };
 
 struct ExpansionParams {
     const Prime* primes;
-    uint64_t log_n;
+    uint32_t log_n;
+    uint32_t groups;        // of a limb
     ExpansionJob jobs[MAX_BATCH];
 };
 
@@ -143,6 +158,13 @@ struct KeyProductParams {
     uint32_t log_n;
     uint32_t galois;        // 1: none
     uint32_t accumulate;
+};
+
+// The same where some second halves of keys have no words but a seed.
+struct SeededProductParams {
+    KeyProductParams product;
+    Seed seeds[MAX_DIGITS]; // with no groups where the key has words
+    uint64_t groups;        // of a limb
 };
 
 struct WeightedSumParams {

@@ -2,8 +2,10 @@
 
 /// See `MAX_BATCH` there.
 pub(crate) const MAX_BATCH: usize = 16;
-/// See `MAX_CHUNKS` there.
-pub(crate) const MAX_CHUNKS: usize = 96;
+/// See `GROUP_BLOCKS` there.
+pub(crate) const GROUP_BLOCKS: usize = 32;
+/// See `DRAWS` there.
+pub(crate) const DRAWS: usize = 8;
 /// See `MAX_DIGITS` there.
 pub(crate) const MAX_DIGITS: usize = taciturn_ring::MAX_DIGITS;
 
@@ -36,6 +38,7 @@ plain! {
         word: u64,
         inverse: u64,
         r2: u64,
+        quotient: u64,
         roots: u64,
     }
 
@@ -52,6 +55,7 @@ plain! {
         limbs: u64,
         factors: u64,
         minuend: Operand,
+        integers: u64,
     }
 
     struct NttParams {
@@ -114,18 +118,30 @@ plain! {
         rounds: u64,
     }
 
-    /// A uniform polynomial to expand from its seed.
+    /// Which draws of a group are kept.
+    struct DrawGroup {
+        before: u64,
+        kept: [u64; GROUP_BLOCKS / 8],
+    }
+
+    /// What a uniform polynomial is expanded from.
+    struct Seed {
+        groups: u64,
+        counted: u64,
+        key: [u32; 8],
+    }
+
+    /// A uniform polynomial to expand.
     struct ExpansionJob {
         target: Operand,
         limbs: u64,
-        counts: u64,
-        counted: u64,
-        seed: [u32; 8],
+        seed: Seed,
     }
 
     struct ExpansionParams {
         primes: u64,
-        log_n: u64,
+        log_n: u32,
+        groups: u32,
         jobs: [ExpansionJob; MAX_BATCH],
     }
 
@@ -162,6 +178,13 @@ plain! {
         accumulate: u32,
     }
 
+    /// The same where some second halves of keys have no words but a seed.
+    struct SeededProductParams {
+        product: KeyProductParams,
+        seeds: [Seed; MAX_DIGITS],
+        groups: u64,
+    }
+
     struct WeightedSumParams {
         primes: u64,
         out: [Operand; 2],
@@ -180,6 +203,15 @@ impl Operand {
 }
 
 impl CopyJob {
+    /// All limbs of the target.
+    pub(crate) fn whole(target: Operand, source: Operand) -> Self {
+        Self {
+            target,
+            source,
+            limbs: target.basis,
+        }
+    }
+
     pub(crate) const NONE: Self = Self {
         target: Operand::NONE,
         source: Operand::NONE,
@@ -188,12 +220,23 @@ impl CopyJob {
 }
 
 impl NttJob {
+    /// The transform of some limbs where they are.
+    pub(crate) fn in_place(target: Operand, limbs: u64) -> Self {
+        Self {
+            target,
+            source: target,
+            limbs,
+            ..Self::NONE
+        }
+    }
+
     pub(crate) const NONE: Self = Self {
         target: Operand::NONE,
         source: Operand::NONE,
         limbs: 0,
         factors: 0,
         minuend: Operand::NONE,
+        integers: 0,
     };
 }
 
@@ -201,9 +244,16 @@ impl ExpansionJob {
     pub(crate) const NONE: Self = Self {
         target: Operand::NONE,
         limbs: 0,
-        counts: 0,
+        seed: Seed::NONE,
+    };
+}
+
+impl Seed {
+    /// Where there are words.
+    pub(crate) const NONE: Self = Self {
+        groups: 0,
         counted: 0,
-        seed: [0; 8],
+        key: [0; 8],
     };
 }
 
@@ -218,14 +268,14 @@ impl ConversionJob {
     };
 }
 
-// SAFETY: numbers.
-unsafe impl Plain for u64 {}
-// SAFETY: numbers.
-unsafe impl Plain for i64 {}
-// SAFETY: numbers.
-unsafe impl Plain for i32 {}
-// SAFETY: numbers.
-unsafe impl Plain for f64 {}
+macro_rules! numbers {
+    ($($type:ty)*) => { $(
+        // SAFETY: a number.
+        unsafe impl Plain for $type {}
+    )* };
+}
+
+numbers! { u64 i64 i32 f64 }
 
 /// The bytes of plain values.
 pub(crate) fn bytes<T: Plain>(values: &[T]) -> &[u8] {

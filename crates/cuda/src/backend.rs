@@ -14,7 +14,9 @@ use taciturn_ring::{
     Step, Tables, Terms,
 };
 
+pub(crate) use pointwise::copies;
 use products::KeyProducts;
+pub(crate) use transform::COMPILED_LOG_N;
 
 use crate::abi::{CopyJob, NttJob, Operand};
 use crate::memory::Memory;
@@ -30,7 +32,7 @@ pub enum Seeded {
     Copied,
     /// Expanded on the device at their first use, where they stay.
     Expanded,
-    /// Expanded by each key product that uses them: half of the keys' memory.
+    /// Expanded by each key product that uses them, as it goes: half of the keys' memory.
     EachTime,
 }
 
@@ -130,30 +132,14 @@ impl Backend for CudaBackend {
 
     fn clear(&self, out: &mut Poly) {
         let log_n = out.n().trailing_zeros();
-        let target = self.operand_mut(out);
-        let limbs = target.basis;
-        let source = Operand::NONE;
-        self.copies(
-            log_n,
-            &[CopyJob {
-                target,
-                source,
-                limbs,
-            }],
-        );
+        let job = CopyJob::whole(self.operand_mut(out), Operand::NONE);
+        self.copies(log_n, &[job]);
     }
 
     fn copy_limbs(&self, tables: &Tables, out: &mut Poly, a: &Poly) {
-        let (source, target) = (self.operand(a), self.operand_mut(out));
-        let limbs = target.basis;
-        self.copies(
-            tables.log_n(),
-            &[CopyJob {
-                target,
-                source,
-                limbs,
-            }],
-        );
+        let source = self.operand(a);
+        let job = CopyJob::whole(self.operand_mut(out), source);
+        self.copies(tables.log_n(), &[job]);
     }
 
     fn reduce_signed(&self, tables: &Tables, out: &mut Poly, coefficients: &[i64]) {
@@ -164,6 +150,13 @@ impl Backend for CudaBackend {
 
     fn reduce_integers(&self, tables: &Tables, out: &mut Poly, integers: &IntegerPoly) {
         self.residues_of(tables, self.operand_mut(out), integers);
+    }
+
+    fn transform_integers(&self, tables: &Tables, out: &mut Poly, integers: &IntegerPoly) {
+        let target = self.operand_mut(out);
+        let job = self.integers(tables, target, integers);
+        self.forward(tables, &[job]);
+        out.set_form(Form::Evaluation);
     }
 
     fn compress(&self, tables: &Tables, a: &Poly, stride: usize) -> Option<Box<dyn DeviceMemory>> {

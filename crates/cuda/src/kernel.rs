@@ -80,8 +80,10 @@ kernels! {
     AddScaled = "add_scaled" (abi::ScalarParams),
     /// Sums of digits times keys.
     KeyProduct = "key_product" (abi::KeyProductParams),
-    /// How many draws from a seed are kept.
-    ExpansionCounts = "expansion_counts" (abi::ExpansionParams),
+    /// The same with halves of keys that are expanded as they are used.
+    SeededProduct = "seeded_product" (abi::SeededProductParams),
+    /// Which draws from a seed are kept.
+    ExpansionNotes = "expansion_notes" (abi::ExpansionParams),
     /// Uniform words from a seed.
     Expansion = "expansion" (abi::ExpansionParams),
     /// FP64 multiply-adds.

@@ -5,7 +5,8 @@
 use crate::Kernel;
 use crate::abi::{
     self, ConversionParams, CopyParams, CopyWordsParams, ExpansionParams, KeyProductParams,
-    NttParams, Operand, PeakParams, Plain, PointwiseParams, ScalarParams, WeightedSumParams,
+    NttParams, Operand, PeakParams, Plain, PointwiseParams, ScalarParams, SeededProductParams,
+    WeightedSumParams,
 };
 
 /// Multiply-adds of 32-bit words in a product of two 64-bit words, and in a Montgomery reduction of 128 bits.
@@ -17,6 +18,8 @@ const REDUCE_WIDE: f64 = 2.0 * MONTGOMERY + WIDE_PRODUCT;
 const FP64_PRODUCT: f64 = 6.0;
 const FP64_REDUCE: f64 = 3.0;
 const FP64_CONVERT: f64 = 1.0;
+/// 32-bit instructions of a uniform word: an eighth of a block of ChaCha20, and the draw's residue.
+const GENERATED_WORD: f64 = 140.0;
 
 /// Memory that a launch uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,7 +40,7 @@ pub(crate) struct Cost {
     pub(crate) bytes: f64,
     /// FP64 instructions.
     pub(crate) fp64: f64,
-    /// Multiply-adds of 32-bit factors and a 64-bit sum.
+    /// Multiply-adds of 32-bit factors and a 64-bit sum; where words are generated, the generator's instructions.
     pub(crate) integer: f64,
 }
 
@@ -124,7 +127,11 @@ impl Params for NttParams {
     fn accesses(&self, _: Kernel) -> Vec<Access> {
         let mut out = Accesses::new(self.log_n);
         for job in self.jobs.iter().filter(|job| job.limbs != 0) {
-            out.limbs(&job.source, job.limbs, false);
+            if job.integers == 0 {
+                out.limbs(&job.source, job.limbs, false);
+            } else {
+                out.whole(job.source.words, false);
+            }
             out.limbs(&job.minuend, job.limbs, false);
             out.limbs(&job.target, job.limbs, true);
         }
@@ -133,25 +140,33 @@ impl Params for NttParams {
 
     fn cost(&self, kernel: Kernel) -> Cost {
         let stages = f64::from(self.stages);
-        // Half a butterfly per word and stage, and a reduction every four stages.
+        let rounds = (stages / 4.0).ceil();
+        // Half a butterfly per word and stage.
         let butterflies = stages * (FP64_PRODUCT + 2.0) / 2.0;
-        let passes = butterflies + (stages / 4.0).ceil() * FP64_REDUCE + 2.0 * FP64_CONVERT;
-        let ends = match kernel {
-            Kernel::NttRows | Kernel::NttRows16 => 0.0,
-            Kernel::InttColumns | Kernel::InttColumns16 => FP64_PRODUCT,
-            _ => f64::from(self.whole) * FP64_PRODUCT,
+        // Of primes near 2^50: others are reduced less often. Forward half of the words before each round but the very first, and all at the
+        // end; inverse three quarters of a reduction in a round, and all words after it.
+        let others = match kernel {
+            Kernel::NttColumns | Kernel::NttColumns16 => (rounds - 1.0) * FP64_REDUCE / 2.0,
+            Kernel::NttRows | Kernel::NttRows16 => (rounds / 2.0 + 1.0) * FP64_REDUCE,
+            Kernel::InttColumns16 => (1.5 * rounds - 1.0) * FP64_REDUCE + FP64_PRODUCT / 2.0,
+            Kernel::InttColumns => 1.25 * rounds * FP64_REDUCE + FP64_PRODUCT,
+            _ => 1.25 * rounds * FP64_REDUCE + f64::from(self.whole) * FP64_PRODUCT,
         };
+        let passes = butterflies + others + FP64_CONVERT;
         let n = f64::from(1 << self.log_n);
+        let begins = self.whole != 0 || matches!(kernel, Kernel::NttColumns | Kernel::NttColumns16);
         self.jobs.iter().fold(Cost::default(), |sum, job| {
             let divides =
                 job.minuend.words != 0 && matches!(kernel, Kernel::NttRows | Kernel::NttRows16);
             let (traffic, fp64) = if divides {
                 (3.0, FP64_PRODUCT + 2.0)
+            } else if job.integers != 0 && begins {
+                (1.0 + 0.5 / count(job.limbs).max(1.0), 0.0)
             } else {
                 (2.0, 0.0)
             };
             let words = n * count(job.limbs);
-            sum.plus(Cost::per_word(words, traffic, passes + ends + fp64, 0.0))
+            sum.plus(Cost::per_word(words, traffic, passes + fp64, 0.0))
         })
     }
 }
@@ -230,11 +245,11 @@ impl Params for PeakParams {
 
 impl Params for ExpansionParams {
     fn accesses(&self, kernel: Kernel) -> Vec<Access> {
-        let mut out = Accesses::new(self.log_n as u32);
+        let mut out = Accesses::new(self.log_n);
         for job in self.jobs.iter().filter(|job| job.limbs != 0) {
-            let counts = kernel == Kernel::ExpansionCounts;
-            out.whole(job.counts, counts);
-            if !counts {
+            let notes = kernel == Kernel::ExpansionNotes;
+            out.whole(job.seed.groups, notes);
+            if !notes {
                 out.limbs(&job.target, job.limbs, true);
             }
         }
@@ -243,10 +258,9 @@ impl Params for ExpansionParams {
 
     fn cost(&self, kernel: Kernel) -> Cost {
         let traffic = f64::from(u8::from(kernel == Kernel::Expansion));
-        let n = f64::from(1 << self.log_n as u32);
+        let n = f64::from(1 << self.log_n);
         let words: f64 = self.jobs.iter().map(|job| count(job.limbs)).sum();
-        // The generator's additions, rotations and exclusive ors are not multiply-adds: only the residue's product is counted.
-        Cost::per_word(n * words, traffic, 0.0, traffic * 2.0 * WIDE_PRODUCT)
+        Cost::per_word(n * words, traffic, 0.0, GENERATED_WORD)
     }
 }
 
@@ -323,6 +337,25 @@ impl Params for KeyProductParams {
         let addend = Cost::per_word(n * count(limbs & self.addend.basis), 1.0, 0.0, 0.0);
         let integer = 2.0 * (terms * WIDE_PRODUCT + REDUCE_WIDE);
         Cost::per_word(n * count(limbs), 3.0 * terms + writes, 0.0, integer).plus(addend)
+    }
+}
+
+impl Params for SeededProductParams {
+    fn accesses(&self, kernel: Kernel) -> Vec<Access> {
+        let mut all = self.product.accesses(kernel);
+        let mut notes = Accesses::new(0);
+        self.seeds
+            .iter()
+            .for_each(|seed| notes.whole(seed.groups, false));
+        all.extend(notes.all);
+        all
+    }
+
+    fn cost(&self, kernel: Kernel) -> Cost {
+        let seeds = self.seeds.iter().filter(|seed| seed.groups != 0).count() as f64;
+        let words = f64::from(1 << self.product.log_n) * count(self.product.out[0].basis);
+        let generated = Cost::per_word(words * seeds, -1.0, 0.0, GENERATED_WORD);
+        self.product.cost(kernel).plus(generated)
     }
 }
 

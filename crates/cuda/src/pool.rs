@@ -9,8 +9,10 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use taciturn_ring::Submitted;
+
 use crate::abi::{self, CopyWordsParams, Plain};
-use crate::device::Mark;
+use crate::device::{Graph, Mark};
 use crate::memory::Memory;
 use crate::params::Params;
 use crate::recorder;
@@ -60,6 +62,9 @@ pub(crate) struct Pool {
     foreign: AtomicBool,
     uploaded: AtomicU64,
     downloaded: AtomicU64,
+    kernels: AtomicU64,
+    graphs: AtomicU64,
+    in_graphs: AtomicU64,
 }
 
 #[derive(Default)]
@@ -84,6 +89,9 @@ impl Pool {
             foreign: AtomicBool::new(false),
             uploaded: AtomicU64::new(0),
             downloaded: AtomicU64::new(0),
+            kernels: AtomicU64::new(0),
+            graphs: AtomicU64::new(0),
+            in_graphs: AtomicU64::new(0),
         }
     }
 
@@ -217,7 +225,36 @@ impl Pool {
         recorder::launched(self, launch, params);
         let params: *const c_void = std::ptr::from_ref(params).cast();
         // SAFETY: the caller's contract; the size is asserted.
-        done(unsafe { self.device.launch(&launch, params) });
+        unsafe { self.launch_untyped(&launch, params) };
+    }
+
+    /// Queues a kernel that was recorded.
+    ///
+    /// # Safety
+    /// As for [`Device::launch`].
+    pub(crate) unsafe fn launch_untyped(&self, launch: &Launch, params: *const c_void) {
+        self.kernels.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's contract.
+        done(unsafe { self.device.launch(launch, params) });
+    }
+
+    /// Queues a graph of so many kernels.
+    ///
+    /// # Safety
+    /// As for [`Device::run`].
+    pub(crate) unsafe fn run(&self, graph: &Graph, kernels: usize) {
+        self.graphs.fetch_add(1, Ordering::Relaxed);
+        self.in_graphs.fetch_add(kernels as u64, Ordering::Relaxed);
+        // SAFETY: the caller's contract.
+        done(unsafe { self.device.run(graph) });
+    }
+
+    pub(crate) fn submitted(&self) -> Submitted {
+        Submitted {
+            kernels: self.kernels.load(Ordering::Relaxed),
+            graphs: self.graphs.load(Ordering::Relaxed),
+            in_graphs: self.in_graphs.load(Ordering::Relaxed),
+        }
     }
 
     /// Copies words within the device.

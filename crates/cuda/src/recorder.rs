@@ -19,9 +19,24 @@ thread_local! {
 /// One launch of a sequence.
 pub(crate) struct RecordedLaunch {
     pub(crate) launch: Launch,
-    pub(crate) params: Box<[u64]>,
+    /// The kernel's struct without the zeros at its end, of which most have many.
+    params: Box<[u64]>,
     pub(crate) accesses: Vec<Access>,
     pub(crate) cost: Cost,
+}
+
+impl RecordedLaunch {
+    /// The kernel's struct.
+    pub(crate) fn params(&self) -> Vec<u64> {
+        let mut params = vec![0; self.launch.kernel.params_size() / size_of::<u64>()];
+        params[..self.params.len()].copy_from_slice(&self.params);
+        params
+    }
+
+    /// Bytes that it takes without its accesses.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.params)
+    }
 }
 
 /// The recording in progress.
@@ -107,6 +122,8 @@ pub(crate) fn used(block: &Arc<Block>) {
         Kind::Arena => {
             recorder.arena.insert(block.address);
         }
+        // The inputs, of which the sequence has copies.
+        Kind::Result | Kind::Upload if !recorder.open => {}
         Kind::Result | Kind::Upload => {
             let young = block.number > recorder.start;
             if young && !recorder.uploads.contains(&block.number) {
@@ -139,9 +156,14 @@ pub(crate) fn launched<P: Params>(pool: &Pool, launch: Launch, params: &P) {
                 .spoiled
                 .get_or_insert("the work writes what is not its own");
         }
+        let words = words_of(params);
+        let used = words
+            .iter()
+            .rposition(|&word| word != 0)
+            .map_or(0, |last| last + 1);
         recorder.launches.push(RecordedLaunch {
             launch,
-            params: words_of(params),
+            params: words[..used].into(),
             accesses,
             cost: params.cost(launch.kernel),
         });

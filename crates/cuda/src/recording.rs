@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use taciturn_ring::{Clock, DeviceLimits, KernelTime, Poly, Queue, Recorded, Recording, Work};
+use taciturn_ring::{
+    Basis, Clock, DeviceLimits, Form, KernelTime, Poly, Queue, Recorded, Recording, Submitted, Work,
+};
 
-use crate::abi::PeakParams;
-use crate::backend::CudaBackend;
+use crate::abi::{CopyJob, Operand, PeakParams};
+use crate::backend::{CudaBackend, copies};
 use crate::device::{Graph, Mark, Step};
 use crate::memory::Memory;
 use crate::pool::{Block, Kind, Pool, done};
@@ -69,17 +71,17 @@ impl Queue for CudaBackend {
                 recording: Err(reason),
             };
         }
+        pool.add_recording();
         let mut sequence = Sequence {
             graph: None,
             no_graph: None,
             pool: pool.clone(),
             launches: recorder.launches,
             _pins: recorder.pins.into_values().collect(),
-            fixed,
-            outputs,
+            inputs: fixed.iter().map(Place::of).collect(),
+            outputs: outputs.iter().map(Place::of).collect(),
         };
         sequence.prepare();
-        pool.add_recording();
         Recorded {
             results: Some(results),
             recording: Ok(Box::new(sequence)),
@@ -88,6 +90,10 @@ impl Queue for CudaBackend {
 
     fn is_recording(&self) -> bool {
         recorder::is_active(self.pool())
+    }
+
+    fn submitted(&self) -> Submitted {
+        self.pool().submitted()
     }
 
     fn start_clock(&self) -> Box<dyn Clock> {
@@ -172,22 +178,55 @@ struct Sequence {
     pool: Arc<Pool>,
     launches: Vec<RecordedLaunch>,
     _pins: Vec<Arc<Block>>,
-    /// The inputs' places, and the results'.
-    fixed: Vec<Poly>,
-    outputs: Vec<Poly>,
+    /// In the arena, where other sequences have theirs: each is written, and read, by every replay.
+    inputs: Vec<Place>,
+    outputs: Vec<Place>,
+}
+
+/// Where a polynomial of a sequence lies.
+struct Place {
+    n: usize,
+    basis: Basis,
+    form: Form,
+    words: u64,
+}
+
+impl Place {
+    fn of(poly: &Poly) -> Self {
+        let memory: &Memory = poly.device_or(|| unreachable!("computed on the device"));
+        Self {
+            n: poly.n(),
+            basis: poly.basis(),
+            form: poly.form(),
+            words: memory.address(),
+        }
+    }
+
+    fn log_n(&self) -> u32 {
+        self.n.trailing_zeros()
+    }
+
+    fn operand(&self) -> Operand {
+        Operand {
+            words: self.words,
+            basis: self.basis.mask(),
+        }
+    }
 }
 
 impl Sequence {
     fn prepare(&mut self) {
         let accesses = self.launches.iter().map(|launch| &launch.accesses[..]);
         let after = dependencies(accesses);
+        let params: Vec<Vec<u64>> = self.launches.iter().map(RecordedLaunch::params).collect();
         let steps: Vec<Step<'_>> = self
             .launches
             .iter()
+            .zip(&params)
             .zip(&after)
-            .map(|(launch, after)| Step {
+            .map(|((launch, params), after)| Step {
                 launch: launch.launch,
-                params: &launch.params,
+                params,
                 after,
             })
             .collect();
@@ -196,48 +235,86 @@ impl Sequence {
             Ok(graph) => self.graph = Some(graph),
             Err(error) => self.no_graph = Some(error),
         }
+        // There are many sequences.
+        for launch in &mut self.launches {
+            launch.accesses = Vec::new();
+        }
     }
 
     fn queue(&self) {
         match &self.graph {
             // SAFETY: as in `prepare`.
-            Some(graph) => done(unsafe { self.pool.device().run(graph) }),
+            Some(graph) => unsafe { self.pool.run(graph, self.launches.len()) },
             None => self.launches.iter().for_each(|launch| self.single(launch)),
         }
     }
 
-    fn single(&self, launch: &RecordedLaunch) {
-        let params: *const c_void = launch.params.as_ptr().cast();
-        // SAFETY: the kernel's parameters as they were recorded, and the memory that they name is kept.
-        done(unsafe { self.pool.device().launch(&launch.launch, params) });
+    /// One launch for sixteen polynomials.
+    fn copies(&self, one: Option<&Place>, jobs: &[CopyJob]) {
+        if let Some(one) = one {
+            // SAFETY: both places of a job are memory in use, as large as the polynomial.
+            unsafe { copies(&self.pool, one.log_n(), jobs) };
+        }
     }
 
-    fn place(input: &Poly) -> &Memory {
-        input.device_or::<Memory>(|| unreachable!("recorded on the device"))
+    fn single(&self, launch: &RecordedLaunch) {
+        let params = launch.params();
+        let params: *const c_void = params.as_ptr().cast();
+        // SAFETY: the kernel's parameters as they were recorded, and the memory that they name is kept.
+        unsafe { self.pool.launch_untyped(&launch.launch, params) };
     }
 }
 
 impl Recording for Sequence {
     fn replay(&self, inputs: &[&Poly]) -> Vec<Poly> {
-        assert_eq!(inputs.len(), self.fixed.len(), "replay: inputs");
+        assert_eq!(inputs.len(), self.inputs.len(), "replay: inputs");
         let _turn = self.pool.turn();
-        for (&input, fixed) in inputs.iter().zip(&self.fixed) {
-            let shape = |poly: &Poly| (poly.n(), poly.basis(), poly.form());
-            assert_eq!(shape(input), shape(fixed), "replay: an input's shape");
+        let jobs = inputs.iter().zip(&self.inputs).map(|(&input, place)| {
+            let same = input.n() == place.n && input.basis() == place.basis;
+            assert!(
+                same && input.form() == place.form,
+                "replay: an input's shape"
+            );
             let memory: &Memory = input.device(|words| self.pool.upload(words));
-            let words = input.bytes() / size_of::<u64>();
-            // SAFETY: both have the words of one shape.
-            unsafe {
-                self.pool
-                    .copy_words(Self::place(fixed).address(), memory.address(), words);
-            }
-        }
+            let source = Operand {
+                words: memory.address(),
+                basis: place.basis.mask(),
+            };
+            CopyJob::whole(place.operand(), source)
+        });
+        self.copies(self.inputs.first(), &jobs.collect::<Vec<_>>());
         self.queue();
-        self.outputs.clone()
+        let results: Vec<(Memory, CopyJob)> = self
+            .outputs
+            .iter()
+            .map(|place| {
+                let memory = self
+                    .pool
+                    .allocate(place.n * place.basis.len() * size_of::<u64>());
+                let target = Operand {
+                    words: memory.address(),
+                    basis: place.basis.mask(),
+                };
+                (memory, CopyJob::whole(target, place.operand()))
+            })
+            .collect();
+        let jobs: Vec<CopyJob> = results.iter().map(|result| result.1).collect();
+        self.copies(self.outputs.first(), &jobs);
+        let polys = results
+            .into_iter()
+            .zip(&self.outputs)
+            .map(|((memory, _), place)| {
+                Poly::in_device_memory(place.n, place.basis, place.form, Box::new(memory))
+            });
+        polys.collect()
     }
 
     fn launches(&self) -> usize {
         self.launches.len()
+    }
+
+    fn host_bytes(&self) -> usize {
+        self.launches.iter().map(RecordedLaunch::bytes).sum()
     }
 
     fn queued_singly(&self) -> Option<String> {
@@ -273,8 +350,6 @@ impl Recording for Sequence {
 impl Drop for Sequence {
     fn drop(&mut self) {
         self.graph = None;
-        self.fixed.clear();
-        self.outputs.clear();
         self.pool.remove_recording();
     }
 }

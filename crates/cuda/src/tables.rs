@@ -5,6 +5,7 @@ use std::sync::Arc;
 use taciturn_ring::{BaseConversion, Modulus, Tables, exponent};
 
 use crate::abi::{ConversionSource, Prime, SplitFactor};
+use crate::backend::COMPILED_LOG_N;
 use crate::memory::Memory;
 use crate::pool::Pool;
 
@@ -28,7 +29,7 @@ impl DeviceTables {
             for k in 0..n {
                 // bitrev(k) = (e(k) - 1)/2.
                 let at = exponent(tables.log_n(), k) / 2;
-                roots[at as usize] = centered(q, power);
+                roots[root_place(tables.log_n(), at as usize)] = centered(q, power);
                 power = q.mul(power, tables.psi(i));
             }
         }
@@ -44,6 +45,7 @@ impl DeviceTables {
                 word: q.value(),
                 inverse: inverse(q.value()),
                 r2: q.mul(radix(q), radix(q)),
+                quotient: (1 << 52) / q.value(),
                 roots: roots.address() + (i * n * size_of::<f64>()) as u64,
             })
             .collect();
@@ -145,6 +147,17 @@ impl DeviceConversion {
     pub(crate) fn quotients(&self) -> u64 {
         self.quotients.address()
     }
+}
+
+/// Where root `k` lies. The kernels for degree 2^16 read those of the last four stages in another order: `SORTED_GROUPS` in `kernels/ntt.cuh`.
+fn root_place(log_n: u32, k: usize) -> usize {
+    const LOG_GROUPS: u32 = COMPILED_LOG_N - 4;
+    if log_n != COMPILED_LOG_N || k >> LOG_GROUPS == 0 {
+        return k;
+    }
+    let stage = k.ilog2() - LOG_GROUPS;
+    let (group, j) = ((k >> stage) - (1 << LOG_GROUPS), k % (1 << stage));
+    (((1 << stage) + j) << LOG_GROUPS) + group
 }
 
 fn centered(q: Modulus, x: u64) -> f64 {

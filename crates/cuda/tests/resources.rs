@@ -12,6 +12,7 @@ fn limit(kernel: &str) -> u32 {
         _ if kernel.contains("ntt_") && kernel.ends_with("_16") => 64,
         _ if kernel.contains("ntt_") => 80,
         "convert" => 64,
+        "seeded_product" => 128,
         _ => 40,
     }
 }

@@ -1,5 +1,7 @@
 //! The machine of ciphertexts: semantic operations on encrypted values, with public material only.
 
+mod circuits;
+mod polynomials;
 mod recent;
 mod transforms;
 mod weights;
@@ -8,17 +10,17 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use taciturn_approx::Chebyshev;
-use taciturn_circuits::{Bootstrapper, Values, evaluate_chebyshev, slots_to_coeffs_levels};
+use taciturn_circuits::{Bootstrapper, Values, slots_to_coeffs_levels};
 use taciturn_ckks::{
     Ciphertext, CkksError, Complex64, Encoder, Evaluator, IntegerPlaintext, Parameters, Plaintext,
     Scale,
 };
 
+use self::circuits::{Circuit, Circuits};
 use self::recent::Recent;
 pub use self::transforms::ENCODED_AT_ONCE;
 use self::transforms::Transforms;
 use crate::keys::{bootstrap_shape, pair_fits};
-use crate::machine::{is_unit_interval, polynomial_depth};
 use crate::{Diagonals, Graph, Level, Machine, Plain, PlainId, Plan, RunError, weight_diagonals};
 
 fn engine_level(level: Level) -> taciturn_ckks::Level {
@@ -42,6 +44,7 @@ pub struct CpuMachine {
     weights: HashMap<(PlainId, usize), IntegerPlaintext>,
     masks: Recent,
     bootstrappers: HashMap<(u32, u64, Values), Arc<Bootstrapper>>,
+    circuits: Circuits,
     bootstraps: usize,
 }
 
@@ -57,6 +60,7 @@ impl CpuMachine {
             weights: HashMap::new(),
             masks: Recent::new(KEPT_MASKS),
             bootstrappers: HashMap::new(),
+            circuits: Circuits::default(),
             bootstraps: 0,
         }
     }
@@ -99,13 +103,13 @@ impl CpuMachine {
     }
 
     /// One level down, exactly at that level's scale; anything else would be silently wrong from here on.
-    fn landed(&self, mut a: Ciphertext) -> Result<Arc<Ciphertext>, CkksError> {
+    fn landed(&self, mut a: Ciphertext) -> Result<Ciphertext, CkksError> {
         let level = self.params.level_of(a.basis());
         let canonical = level.map(|level| self.params.scale(level));
         match canonical {
             Some(canonical) if a.scale.matches(canonical) => {
                 a.scale = canonical;
-                Ok(Arc::new(a))
+                Ok(a)
             }
             _ => Err(CkksError::Mismatch {
                 operation: "rescale to a level",
@@ -246,13 +250,7 @@ impl Machine for CpuMachine {
     }
 
     fn mul_constant(&mut self, a: &Self::Value, constant: f64) -> Result<Self::Value, CkksError> {
-        let level = self.level_of(a);
-        let landing = taciturn_ckks::Level(level.0.saturating_sub(1));
-        Ok(Arc::new(self.evaluator.mul_constant_to(
-            a,
-            constant,
-            self.params.scale(landing),
-        )?))
+        Ok(Arc::new(self.times_constant(a, constant)?))
     }
 
     fn mul(&mut self, a: &Self::Value, b: &Self::Value) -> Result<Self::Value, CkksError> {
@@ -260,12 +258,19 @@ impl Machine for CpuMachine {
     }
 
     fn dot(&mut self, pairs: &[(&Self::Value, &Self::Value)]) -> Result<Self::Value, CkksError> {
-        let mut sum = self.evaluator.mul(pairs[0].0, pairs[0].1)?;
-        for (a, b) in &pairs[1..] {
-            let product = self.evaluator.mul(a, b)?;
-            self.evaluator.add_assign(&mut sum, &product)?;
-        }
-        self.landed(self.evaluator.relinearize_rescale(&sum)?)
+        let inputs: Vec<&Ciphertext> = pairs.iter().flat_map(|&(a, b)| [&**a, &**b]).collect();
+        self.recorded_one(
+            Circuit::Products(pairs.len()),
+            &inputs,
+            |machine, inputs| {
+                let ev = &machine.evaluator;
+                let mut sum = ev.mul(inputs[0], inputs[1])?;
+                for pair in inputs[2..].chunks_exact(2) {
+                    ev.add_assign(&mut sum, &ev.mul(pair[0], pair[1])?)?;
+                }
+                machine.landed(ev.relinearize_rescale(&sum)?)
+            },
+        )
     }
 
     fn dot_plain(&mut self, pairs: &[(&Self::Value, Plain)]) -> Result<Self::Value, CkksError> {
@@ -273,8 +278,12 @@ impl Machine for CpuMachine {
             .iter()
             .map(|(a, plain)| self.mask(plain, a.scale))
             .collect::<Result<Vec<_>, _>>()?;
-        let pairs = pairs.iter().zip(&masks);
-        self.sum_of_products(pairs.map(|((a, _), integers)| (*a, &**integers)))
+        let ids = pairs.iter().map(|(_, plain)| plain.id()).collect();
+        let inputs: Vec<&Ciphertext> = pairs.iter().map(|(a, _)| &***a).collect();
+        self.recorded_one(Circuit::Masks(ids), &inputs, |machine, inputs| {
+            let masks = masks.iter().map(|integers| &**integers);
+            machine.sum_of_products(inputs.iter().copied().zip(masks))
+        })
     }
 
     fn dot_weights(&mut self, pairs: &[(&Self::Value, Plain)]) -> Result<Self::Value, CkksError> {
@@ -282,14 +291,18 @@ impl Machine for CpuMachine {
             .first()
             .map_or(taciturn_ckks::Level(0), |(a, _)| self.level_of(a));
         self.keep_weights(pairs.iter().map(|(_, plain)| plain), level)?;
-        self.sum_of_products(pairs.iter().map(|(a, plain)| {
-            let integers = &self.weights[&(plain.id(), level.0)];
-            (*a, integers)
-        }))
+        let ids: Vec<PlainId> = pairs.iter().map(|(_, plain)| plain.id()).collect();
+        let inputs: Vec<&Ciphertext> = pairs.iter().map(|(a, _)| &***a).collect();
+        self.recorded_one(Circuit::Weights(ids.clone()), &inputs, |machine, inputs| {
+            let weights = ids.iter().map(|id| &machine.weights[&(*id, level.0)]);
+            machine.sum_of_products(inputs.iter().copied().zip(weights))
+        })
     }
 
     fn rotate(&mut self, a: &Self::Value, steps: i64) -> Result<Self::Value, CkksError> {
-        Ok(Arc::new(self.evaluator.rotate(a, steps)?))
+        self.recorded_one(Circuit::Rotations(vec![steps]), &[a], |machine, inputs| {
+            machine.evaluator.rotate(inputs[0], steps)
+        })
     }
 
     fn rotate_many(
@@ -297,12 +310,11 @@ impl Machine for CpuMachine {
         a: &Self::Value,
         steps: &[i64],
     ) -> Result<Vec<Self::Value>, CkksError> {
-        Ok(self
-            .evaluator
-            .rotate_many(a, steps)?
-            .into_iter()
-            .map(Arc::new)
-            .collect())
+        let circuit = Circuit::Rotations(steps.to_vec());
+        let rotated = self.recorded(circuit, &[a], |machine, inputs| {
+            machine.evaluator.rotate_many(inputs[0], steps)
+        })?;
+        Ok(rotated.into_iter().map(Arc::new).collect())
     }
 
     fn linear_transform(
@@ -310,17 +322,21 @@ impl Machine for CpuMachine {
         a: &Self::Value,
         diagonals: &Diagonals,
     ) -> Result<Self::Value, CkksError> {
-        let Some(turn) = diagonals.turn() else {
-            let sum = self.transformed(a, diagonals)?;
-            return self.landed(sum);
+        let level = self.level_of(a);
+        let Some(kept) = self.keep_transform(diagonals, level)? else {
+            return Ok(Arc::new(self.linear_map(a, diagonals, |operand| {
+                self.transformed_in_parts(operand, diagonals)
+            })?));
         };
-        let mut both = self.evaluator.rotate(a, turn)?;
-        self.evaluator.mul_by_i_assign(&mut both);
-        self.evaluator.add_assign(&mut both, a)?;
-        let mut sum = self.transformed(&both, diagonals)?;
-        let conjugate = self.evaluator.conjugate(&sum)?;
-        self.evaluator.add_assign(&mut sum, &conjugate)?;
-        self.landed(sum)
+        self.recorded_one(
+            Circuit::Transform(diagonals.id()),
+            &[a],
+            |machine, inputs| {
+                machine.linear_map(inputs[0], diagonals, |operand| {
+                    kept.apply(&machine.encoder, &machine.evaluator, operand)
+                })
+            },
+        )
     }
 
     fn polynomial(
@@ -328,28 +344,10 @@ impl Machine for CpuMachine {
         a: &Self::Value,
         polynomial: &Chebyshev,
     ) -> Result<Self::Value, CkksError> {
-        let depth = polynomial_depth(polynomial) as usize;
-        let level = self.level_of(a);
-        let landing = level
-            .0
-            .checked_sub(depth)
-            .ok_or_else(|| CkksError::Mismatch {
-                operation: "polynomial",
-                expected: format!("a value at level {depth} or above"),
-                got: level.to_string(),
-            })?;
-        let target = self.params.scale(taciturn_ckks::Level(landing));
-        if is_unit_interval(polynomial) {
-            let out = evaluate_chebyshev(&self.evaluator, a, &polynomial.coefficients, target)?;
-            return Ok(Arc::new(out));
-        }
-        let width = polynomial.high - polynomial.low;
-        let mut unit = Ciphertext::clone(&*self.mul_constant(a, 2.0 / width)?);
-        let shift = -(polynomial.low + polynomial.high) / width;
-        self.evaluator
-            .add_constant_assign(&mut unit, Complex64::new(shift, 0.0))?;
-        let out = evaluate_chebyshev(&self.evaluator, &unit, &polynomial.coefficients, target)?;
-        Ok(Arc::new(out))
+        let circuit = Circuit::of_polynomial(polynomial);
+        self.recorded_one(circuit, &[a], |machine, inputs| {
+            machine.evaluated(inputs[0], polynomial)
+        })
     }
 
     fn drop_to(&mut self, a: &Self::Value, level: Level) -> Result<Self::Value, CkksError> {

@@ -60,7 +60,7 @@ pub use integers::{Coefficients, IntegerPoly};
 pub use modulus::{MAX_MODULUS_BITS, MIN_MODULUS_BITS, Modulus};
 pub use poly::{Form, Poly};
 pub use primes::{is_prime, primes_near};
-pub use queue::{Clock, DeviceLimits, KernelTime, Queue, Recorded, Recording, Work};
+pub use queue::{Clock, DeviceLimits, KernelTime, Queue, Recorded, Recording, Submitted, Work};
 pub use ring::Ring;
 pub use seed::Seed;
 pub use sparse::SparsePoly;

@@ -36,6 +36,21 @@ impl Poly {
         }
     }
 
+    /// For backends: a polynomial whose words are in device memory. Contract: it has `n` words per limb of the basis, canonical ones.
+    pub fn in_device_memory(
+        n: usize,
+        basis: Basis,
+        form: Form,
+        memory: Box<dyn DeviceMemory>,
+    ) -> Self {
+        Self {
+            basis,
+            form,
+            n,
+            data: Words::on_device(memory, n * basis.len()),
+        }
+    }
+
     /// The primes that this polynomial is known modulo.
     #[inline]
     pub fn basis(&self) -> Basis {

@@ -17,6 +17,9 @@ pub trait Queue: Send + Sync {
     /// Whether this thread is in the midst of [`record`](Self::record): sequences within sequences are part of the outer one.
     fn is_recording(&self) -> bool;
 
+    /// What was queued so far.
+    fn submitted(&self) -> Submitted;
+
     /// Begins to measure time on the device, from here in the queue.
     fn start_clock(&self) -> Box<dyn Clock>;
 
@@ -24,9 +27,32 @@ pub trait Queue: Send + Sync {
     fn limits(&self) -> DeviceLimits;
 }
 
+/// What was queued since the backend was made: each kernel by itself and each graph is a call of the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Submitted {
+    /// Kernels by themselves.
+    pub kernels: u64,
+    /// Graphs.
+    pub graphs: u64,
+    /// Kernels in them.
+    pub in_graphs: u64,
+}
+
+impl Submitted {
+    /// What came after `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            kernels: self.kernels - before.kernels,
+            graphs: self.graphs - before.graphs,
+            in_graphs: self.in_graphs - before.in_graphs,
+        }
+    }
+}
+
 /// What [`Queue::record`] gives.
 pub struct Recorded {
-    /// Of the work; none where it failed.
+    /// Of the work; none where it gave none.
     pub results: Option<Vec<Poly>>,
     /// The sequence, or why it was not kept.
     pub recording: Result<Box<dyn Recording>, &'static str>,
@@ -39,6 +65,9 @@ pub trait Recording: Send + Sync {
 
     /// Kernels in it.
     fn launches(&self) -> usize;
+
+    /// Bytes of host memory that it takes.
+    fn host_bytes(&self) -> usize;
 
     /// Why they are queued one by one; none where they are queued as one.
     fn queued_singly(&self) -> Option<String>;

@@ -15,6 +15,7 @@ use super::timing;
 use crate::args::BootstrapArgs;
 use crate::device::{self, GpuReport};
 use crate::failure::usage;
+use crate::rows::Rows;
 use crate::setup::parameters;
 use crate::system;
 
@@ -103,6 +104,18 @@ struct LevelReport {
     bootstrap_ms_max: f64,
 }
 
+impl LevelReport {
+    /// Of sorted times.
+    fn new(level: usize, times: &[f64]) -> Self {
+        Self {
+            level,
+            bootstrap_ms: timing::median(times),
+            bootstrap_ms_min: timing::shortest(times),
+            bootstrap_ms_max: times[times.len() - 1],
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &BootstrapArgs) -> Result<()> {
     let host = parameters(&args.params)?;
@@ -137,6 +150,7 @@ pub fn run(args: &BootstrapArgs) -> Result<()> {
         Level(args.level),
         &args.levels,
         args.runs.get(),
+        &mut Rows::open(args.rows.rows.as_deref())?,
     )?;
     if args.json {
         return system::print_json(&report);
@@ -169,6 +183,7 @@ fn measure(
     target: Level,
     others: &[usize],
     runs: usize,
+    rows: &mut Rows,
 ) -> Result<Report> {
     let mut client = Keyholder::new(host)?;
     let encoder = Encoder::new(params);
@@ -212,6 +227,7 @@ fn measure(
         };
         if times.is_empty() {
             times = timing::sorted_queued_ms(params.ring(), runs, 1, refresh)?;
+            rows.add("bootstrap", &LevelReport::new(target.0, &times))?;
         } else {
             let mut refresh = refresh;
             refresh()?;
@@ -247,6 +263,11 @@ fn measure(
         let times = ev.kernel_times(REPEATS).into_iter().next();
         (limits, times.unwrap_or_default())
     });
+    let (limits, kernels) = match &profile {
+        Some((limits, times)) => (Some(*limits), device_kernels::rows(times, limits)),
+        None => (None, Vec::new()),
+    };
+    device_kernels::add_rows(rows, limits.as_ref(), &kernels)?;
     let input = client
         .encrypt(&vec![Complex64::ZERO; d], Level(input_level))?
         .expand(params);
@@ -264,13 +285,9 @@ fn measure(
         None => None,
     };
     let level_report = |&level: &usize| -> Result<LevelReport> {
-        let times = timed(&ev, level)?;
-        Ok(LevelReport {
-            level,
-            bootstrap_ms: timing::median(&times),
-            bootstrap_ms_min: timing::shortest(&times),
-            bootstrap_ms_max: times[times.len() - 1],
-        })
+        let report = LevelReport::new(level, &timed(&ev, level)?);
+        rows.add("level", &report)?;
+        Ok(report)
     };
     let levels = others.iter().map(level_report).collect::<Result<_>>()?;
     Ok(Report {
@@ -280,11 +297,8 @@ fn measure(
             .map(|(_, times)| times.iter().map(|time| time.launches).sum()),
         not_recorded: ev.refused_recordings(),
         no_graph: ev.queued_singly(),
-        kernels: profile
-            .as_ref()
-            .map(|(limits, times)| device_kernels::rows(times, limits))
-            .unwrap_or_default(),
-        limits: profile.map(|(limits, _)| limits),
+        kernels,
+        limits,
         levels,
         params: params.name().into(),
         backend: params.ring().backend_name(),

@@ -2,8 +2,11 @@
 
 use std::fmt::Write;
 
+use anyhow::Result;
 use serde::Serialize;
 use taciturn_ring::{DeviceLimits, KernelTime};
+
+use crate::rows::Rows;
 
 /// Calls of each kernel in one measurement.
 pub const REPEATS: u32 = 10;
@@ -40,6 +43,16 @@ pub struct KernelRow {
     pub integer_share: f64,
     /// The least time that the limits permit, over the time that it took.
     pub limit_share: f64,
+}
+
+/// Adds limits and kernels to a file of results.
+pub fn add_rows(rows: &mut Rows, limits: Option<&Limits>, kernels: &[KernelRow]) -> Result<()> {
+    if let Some(limits) = limits {
+        rows.add("limits", limits)?;
+    }
+    kernels
+        .iter()
+        .try_for_each(|kernel| rows.add("kernel", kernel))
 }
 
 /// As reports show them.

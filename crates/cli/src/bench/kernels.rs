@@ -12,6 +12,7 @@ use super::device_kernels::{self, KernelRow, Limits, REPEATS};
 use super::timing::{median, sorted_queued_ms};
 use crate::args::KernelsArgs;
 use crate::device::{self, GpuReport};
+use crate::rows::Rows;
 use crate::setup::parameters;
 use crate::system;
 
@@ -158,6 +159,7 @@ pub fn run(args: &KernelsArgs) -> Result<()> {
     let host = parameters(&args.params)?;
     let (params, gpu) = device::place(&host, &args.device)?;
     let (operands, reference) = (Operands::new(&params), Operands::new(&host));
+    let mut rows = Rows::open(args.rows.rows.as_deref())?;
     let mut operations: Vec<Operation> = Vec::new();
     for name in NAMES {
         ensure!(
@@ -169,16 +171,19 @@ pub fn run(args: &KernelsArgs) -> Result<()> {
         let bytes = operands.traffic(name) * operands.evaluation.bytes();
         let gb_per_s = bytes as f64 / ms / 1e6;
         let copy = operations.first().map_or(gb_per_s, |copy| copy.gb_per_s);
-        operations.push(Operation {
+        let operation = Operation {
             name,
             limbs: params.ring().moduli().len(),
             ms,
             bytes,
             gb_per_s,
             share_of_copy: gb_per_s / copy,
-        });
+        };
+        rows.add("operation", &operation)?;
+        operations.push(operation);
     }
     let (limits, kernels) = profile(&operands)?;
+    device_kernels::add_rows(&mut rows, limits.as_ref(), &kernels)?;
     let report = Report {
         params: params.name().to_owned(),
         backend: params.ring().backend_name(),

@@ -18,6 +18,7 @@ use self::transforms::{TransformCost, transform_cost};
 use super::timing::{median, sorted_ms, sorted_queued_ms};
 use crate::args::PrimitivesArgs;
 use crate::device::{self, GpuReport};
+use crate::rows::Rows;
 use crate::setup::parameters;
 use crate::system;
 
@@ -44,6 +45,15 @@ struct Report {
     log_qp: f64,
     level_bits: u32,
     galois_key_bytes: usize,
+    #[serde(flatten)]
+    transforms: Transforms,
+    levels: Vec<LevelReport>,
+    peak_rss_bytes: u64,
+}
+
+/// Transforms by themselves.
+#[derive(Serialize)]
+struct Transforms {
     /// One limb.
     ntt_ms: f64,
     /// One limb.
@@ -52,8 +62,6 @@ struct Report {
     ntt_limbs: usize,
     ntt_all_ms: f64,
     intt_all_ms: f64,
-    levels: Vec<LevelReport>,
-    peak_rss_bytes: u64,
 }
 
 /// One level.
@@ -96,28 +104,29 @@ pub fn run(args: &PrimitivesArgs) -> Result<()> {
     let (ntt_ms, intt_ms) = transforms(&params, Basis::single(1));
     let all = params.ring().full_basis();
     let (ntt_all_ms, intt_all_ms) = transforms(&params, all);
+    let mut rows = Rows::open(args.rows.rows.as_deref())?;
+    let (limbs_q, limbs_p) = params.limb_counts();
+    let transforms = Transforms {
+        ntt_ms,
+        intt_ms,
+        ntt_limbs: all.len(),
+        ntt_all_ms,
+        intt_all_ms,
+    };
+    rows.add("transforms", &transforms)?;
     let mut levels = Vec::new();
     for level in probe_levels(params.max_level().0) {
         let level = Level(level);
         let (scale, basis) = (params.scale(level), params.level_basis(level));
-        levels.push(level_report(
-            &mut client,
-            &evaluator,
-            reference,
-            scale,
-            basis,
-        )?);
+        let report = level_report(&mut client, &evaluator, reference, scale, basis)?;
+        rows.add("level", &report)?;
+        levels.push(report);
     }
     // Where bootstraps begin: all limbs, those of EvalMod and CoeffsToSlots included.
     let top = params.prime(params.limb_counts().0 - 1) as f64;
-    levels.push(level_report(
-        &mut client,
-        &evaluator,
-        reference,
-        Scale(top),
-        whole,
-    )?);
-    let (limbs_q, limbs_p) = params.limb_counts();
+    let report = level_report(&mut client, &evaluator, reference, Scale(top), whole)?;
+    rows.add("level", &report)?;
+    levels.push(report);
     let report = Report {
         library: format!("taciturn {}", env!("CARGO_PKG_VERSION")),
         params: params.name().to_owned(),
@@ -129,11 +138,7 @@ pub fn run(args: &PrimitivesArgs) -> Result<()> {
         level_bits: params.literal().level_bits,
         galois_key_bytes: key_bytes,
         gpu,
-        ntt_ms,
-        intt_ms,
-        ntt_limbs: all.len(),
-        ntt_all_ms,
-        intt_all_ms,
+        transforms,
         levels,
         peak_rss_bytes: system::peak_rss_bytes(),
     };
@@ -367,8 +372,8 @@ fn text(report: &Report) -> String {
         report.params,
         report.threads,
         report.backend,
-        report.ntt_ms,
-        report.intt_ms,
+        report.transforms.ntt_ms,
+        report.transforms.intt_ms,
         system::gigabytes(report.galois_key_bytes as u64)
     );
     let _ = writeln!(

@@ -1,6 +1,7 @@
 //! What a generation reports: to programs as JSON, to people as a few lines.
 
 use serde::Serialize;
+use taciturn_ring::Submitted;
 
 use super::modules::{ModuleTime, whole};
 use crate::costs::Origin;
@@ -51,8 +52,29 @@ pub struct StepReport {
     /// From the token before it, encrypted, to this one, decrypted and chosen.
     pub seconds: f64,
     pub bootstraps: usize,
+    /// What a device was given to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub submitted: Option<SubmittedReport>,
     #[serde(flatten)]
     pub compare: Option<CompareReport>,
+}
+
+/// What was queued on a device: each kernel by itself and each graph is a call of the host.
+#[derive(Serialize)]
+pub struct SubmittedReport {
+    pub kernels: u64,
+    pub graphs: u64,
+    pub kernels_in_graphs: u64,
+}
+
+impl SubmittedReport {
+    pub fn new(submitted: Submitted) -> Self {
+        Self {
+            kernels: submitted.kernels,
+            graphs: submitted.graphs,
+            kernels_in_graphs: submitted.in_graphs,
+        }
+    }
 }
 
 /// How far a step is from the clear model's.

@@ -4,7 +4,6 @@ use taciturn_ring::{Coefficients, Hoisted, IntegerPoly, Poly, Step, Tables, Term
 
 use super::CudaBackend;
 use super::products::{Factor, KeyProducts};
-use super::rns::transform;
 use crate::Kernel;
 use crate::abi::{CopyJob, MAX_DIGITS, Operand};
 use crate::memory::Memory;
@@ -94,16 +93,9 @@ impl CudaBackend {
 
     /// The value, zero on the limbs that it lacks.
     pub(super) fn spread_value(&self, tables: &Tables, out: [Operand; 2], hoisted: Hoisted<'_>) {
-        let mut jobs = Vec::with_capacity(out.len());
-        for (target, value) in out.into_iter().zip(hoisted.value) {
-            let source = self.operand(value);
-            jobs.push(CopyJob {
-                target,
-                source,
-                limbs: target.basis,
-            });
-        }
-        self.copies(tables.log_n(), &jobs);
+        let pairs = out.into_iter().zip(hoisted.value);
+        let jobs = pairs.map(|(target, value)| CopyJob::whole(target, self.operand(value)));
+        self.copies(tables.log_n(), &jobs.collect::<Vec<_>>());
     }
 
     /// The weights of some terms, transformed where they are integers, with the memory that this took.
@@ -121,9 +113,8 @@ impl CudaBackend {
                 Weight::Sparse(weight) => self.sparse(weight),
                 Weight::Integers(integers) => {
                     let (memory, values) = self.scratch(tables, basis);
-                    self.residues_of(tables, values, integers);
                     scratch.push(memory);
-                    transforms.push(transform(values, basis));
+                    transforms.push(self.integers(tables, values, integers));
                     Factor { values, stride: 1 }
                 }
             })
@@ -132,18 +123,26 @@ impl CudaBackend {
         (scratch, factors)
     }
 
-    /// The residues of an integer polynomial, whose coefficients stay on the device once they were used.
+    /// The residues of an integer polynomial.
     pub(super) fn residues_of(&self, tables: &Tables, out: Operand, integers: &IntegerPoly) {
         let coefficients = integers.coefficients();
-        let memory: &Memory = integers.attachment().get_or_init(|| match coefficients {
-            Coefficients::Narrow(x) => self.pool.upload(x),
-            Coefficients::Wide(x) => self.pool.upload(x),
-        });
-        self.check(memory);
         let kernel = match coefficients {
             Coefficients::Narrow(_) => Kernel::ReduceNarrow,
             Coefficients::Wide(_) => Kernel::ReduceSigned,
         };
+        let memory = self.coefficients(integers);
         self.residues(tables, kernel, out, memory, coefficients.len());
+    }
+
+    /// The coefficients of an integer polynomial, which stay on the device once they were used.
+    pub(super) fn coefficients<'a>(&self, integers: &'a IntegerPoly) -> &'a Memory {
+        let memory: &Memory = integers
+            .attachment()
+            .get_or_init(|| match integers.coefficients() {
+                Coefficients::Narrow(x) => self.pool.upload(x),
+                Coefficients::Wide(x) => self.pool.upload(x),
+            });
+        self.check(memory);
+        memory
     }
 }

@@ -6,6 +6,7 @@ use super::{CudaBackend, words_by_limbs};
 use crate::Kernel;
 use crate::abi::{CopyJob, CopyParams, MAX_BATCH, Operand, PointwiseParams, ScalarParams};
 use crate::memory::Memory;
+use crate::pool::Pool;
 use crate::tables::DeviceTables;
 
 impl CudaBackend {
@@ -101,21 +102,8 @@ impl CudaBackend {
 
     /// Copies limbs of several polynomials; zeros where the source lacks them.
     pub(super) fn copies(&self, log_n: u32, jobs: &[CopyJob]) {
-        for batch in jobs.chunks(MAX_BATCH) {
-            let most = batch
-                .iter()
-                .map(|job| job.limbs)
-                .max_by_key(|limbs| limbs.count_ones());
-            let mut launch = words_by_limbs(Kernel::Copy, 1 << log_n, most.unwrap_or(0));
-            launch.grid[2] = batch.len() as u32;
-            let mut params = CopyParams {
-                log_n: log_n.into(),
-                jobs: [CopyJob::NONE; MAX_BATCH],
-            };
-            params.jobs[..batch.len()].copy_from_slice(batch);
-            // SAFETY: jobs name polynomials in use that have the limbs asked for.
-            unsafe { self.launch(launch, &params) };
-        }
+        // SAFETY: jobs name polynomials in use that have the limbs asked for.
+        unsafe { copies(&self.pool, log_n, jobs) };
     }
 
     pub(super) fn params(
@@ -189,5 +177,27 @@ impl CudaBackend {
         let launch = words_by_limbs(kernel, tables.n(), params.limbs);
         // SAFETY: as in `run`.
         unsafe { self.launch(launch, &params) };
+    }
+}
+
+/// Copies limbs of several polynomials; zeros where the source lacks them.
+///
+/// # Safety
+/// Jobs name memory in use that has the limbs asked for.
+pub(crate) unsafe fn copies(pool: &Pool, log_n: u32, jobs: &[CopyJob]) {
+    for batch in jobs.chunks(MAX_BATCH) {
+        let most = batch
+            .iter()
+            .map(|job| job.limbs)
+            .max_by_key(|limbs| limbs.count_ones());
+        let mut launch = words_by_limbs(Kernel::Copy, 1 << log_n, most.unwrap_or(0));
+        launch.grid[2] = batch.len() as u32;
+        let mut params = CopyParams {
+            log_n: log_n.into(),
+            jobs: [CopyJob::NONE; MAX_BATCH],
+        };
+        params.jobs[..batch.len()].copy_from_slice(batch);
+        // SAFETY: the caller's contract.
+        unsafe { pool.launch(launch, &params) };
     }
 }

@@ -2,11 +2,17 @@
 
 use taciturn_ring::{Automorphism, Poly, SparsePoly, Tables};
 
+use super::expansion::{Half, groups};
 use super::{CudaBackend, words_by_limbs};
-use crate::Kernel;
-use crate::abi::{KeyProductParams, MAX_DIGITS, Operand, WeightedSumParams};
+use crate::abi::{
+    KeyProductParams, MAX_DIGITS, Operand, Seed, SeededProductParams, WeightedSumParams,
+};
 use crate::memory::Memory;
 use crate::tables::DeviceTables;
+use crate::{Kernel, Launch};
+
+/// Words of a thread where keys are expanded; see `kernels/products.cuh`.
+const SEEDED_WORDS: u32 = 4;
 
 /// Digits times keys.
 pub(super) struct KeyProducts<'a> {
@@ -45,15 +51,34 @@ impl CudaBackend {
             galois: products.map.map_or(1, |map| map.galois() as u32),
             accumulate: products.accumulate.into(),
         };
-        let pairs = products.digits.iter().zip(products.keys);
-        let uniform: Vec<&Poly> = pairs.clone().map(|(_, key)| &key.1).collect();
-        let (_scratch, uniform) = self.key_halves(tables, &uniform, out[0].basis);
-        for (j, ((digit, key), uniform)) in pairs.zip(uniform).enumerate() {
+        let mut seeds = [Seed::NONE; MAX_DIGITS];
+        for (j, (digit, key)) in products.digits.iter().zip(products.keys).enumerate() {
             params.digits[j] = self.operand(digit);
-            params.keys[j] = [self.operand(&key.0), uniform];
+            let mut half = Operand::NONE;
+            match self.key_half(tables, &key.1) {
+                Half::Words(words) => half = words,
+                Half::Seed(seed) => seeds[j] = seed,
+            }
+            params.keys[j] = [self.operand(&key.0), half];
         }
         let launch = words_by_limbs(Kernel::KeyProduct, tables.n(), out[0].basis);
-        // SAFETY: the operands are whole polynomials in use, and all have the limbs written.
+        if seeds.iter().all(|seed| seed.groups == 0) {
+            // SAFETY: the operands are whole polynomials in use, and all have the limbs written.
+            unsafe { self.launch(launch, &params) };
+            return;
+        }
+        let launch = Launch {
+            kernel: Kernel::SeededProduct,
+            grid: [launch.grid[0].div_ceil(SEEDED_WORDS), launch.grid[1], 1],
+            shared_bytes: SEEDED_WORDS * launch.threads * size_of::<u64>() as u32,
+            ..launch
+        };
+        let params = SeededProductParams {
+            product: params,
+            seeds,
+            groups: groups(tables),
+        };
+        // SAFETY: as above, and the seeds' notes are of the limbs that their keys have.
         unsafe { self.launch(launch, &params) };
     }
 

@@ -59,7 +59,7 @@ impl CudaBackend {
             });
             let limbs = target.basis & !digit;
             jobs.push(self.conversion_job(tables, target, coefficient, limbs, conversion));
-            transforms.push(transform(target, limbs));
+            transforms.push(NttJob::in_place(target, limbs));
         }
         self.copies(tables.log_n(), &copied);
         self.conversions(tables, &jobs, false);
@@ -109,7 +109,7 @@ impl CudaBackend {
             .map(|(_, a, remainder)| NttJob {
                 source: a,
                 factors: constants.ready(),
-                ..transform(remainder, drop)
+                ..NttJob::in_place(remainder, drop)
             })
             .collect();
         self.inverse(tables, &jobs);
@@ -123,7 +123,7 @@ impl CudaBackend {
             .map(|(target, a, _)| NttJob {
                 factors: constants.quotients(),
                 minuend: a,
-                ..transform(target, target.basis)
+                ..NttJob::in_place(target, target.basis)
             })
             .collect();
         self.forward(tables, &jobs);
@@ -187,16 +187,5 @@ impl CudaBackend {
             // SAFETY: jobs name polynomials in use that have the limbs asked for.
             unsafe { self.launch(launch, &params) };
         }
-    }
-}
-
-/// The transform of some limbs where they are.
-pub(super) fn transform(target: Operand, limbs: u64) -> NttJob {
-    NttJob {
-        target,
-        source: target,
-        limbs,
-        factors: 0,
-        minuend: Operand::NONE,
     }
 }

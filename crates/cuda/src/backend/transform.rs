@@ -1,6 +1,6 @@
 //! Transforms: one launch up to 2^12 words, two beyond.
 
-use taciturn_ring::{Poly, Tables};
+use taciturn_ring::{Coefficients, IntegerPoly, Poly, Tables};
 
 use super::CudaBackend;
 use crate::abi::{MAX_BATCH, NttJob, NttParams, Operand};
@@ -11,7 +11,7 @@ use crate::{Kernel, Launch};
 const TILE_BITS: u32 = 12;
 const THREADS: u32 = 256;
 /// The degree for which kernels exist that know it when they are compiled.
-const COMPILED_LOG_N: u32 = 16;
+pub(crate) const COMPILED_LOG_N: u32 = 16;
 
 /// A pass over all words: the kernel for any degree, and the one for 2^16.
 type Pass = [Kernel; 2];
@@ -20,12 +20,26 @@ impl CudaBackend {
     /// The transform of all limbs where they are.
     pub(super) fn in_place(&self, a: &mut Poly) -> NttJob {
         let target = self.operand_mut(a);
+        NttJob::in_place(target, target.basis)
+    }
+
+    /// The transform of an integer polynomial, of which the device keeps what it was given: narrow ones are transformed from there.
+    pub(super) fn integers(&self, tables: &Tables, out: Operand, integers: &IntegerPoly) -> NttJob {
+        let job = NttJob::in_place(out, out.basis);
+        let coefficients = integers.coefficients();
+        if let Coefficients::Wide(_) = coefficients {
+            self.residues_of(tables, out, integers);
+            return job;
+        }
+        let source = Operand {
+            words: self.coefficients(integers).address(),
+            basis: 0,
+        };
+        let spread = (tables.n() / coefficients.len()).trailing_zeros();
         NttJob {
-            target,
-            source: target,
-            limbs: target.basis,
-            factors: 0,
-            minuend: Operand::NONE,
+            source,
+            integers: u64::from(spread) + 1,
+            ..job
         }
     }
 

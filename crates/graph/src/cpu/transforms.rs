@@ -53,16 +53,32 @@ impl CpuMachine {
         self.transforms.limit = Some((kept, at_once));
     }
 
-    /// The map times the operand's slots, as the plaintexts say: a packed one's operand is complex, and so is its result.
-    pub(super) fn transformed(
-        &mut self,
+    /// A linear map of a value, where `product` multiplies as the plaintexts say: of a packed one operand and result are complex.
+    pub(super) fn linear_map(
+        &self,
+        a: &Ciphertext,
+        diagonals: &Diagonals,
+        product: impl Fn(&Ciphertext) -> Result<Ciphertext, CkksError>,
+    ) -> Result<Ciphertext, CkksError> {
+        let Some(turn) = diagonals.turn() else {
+            return self.landed(product(a)?);
+        };
+        let mut both = self.evaluator.rotate(a, turn)?;
+        self.evaluator.mul_by_i_assign(&mut both);
+        self.evaluator.add_assign(&mut both, a)?;
+        let mut sum = product(&both)?;
+        let conjugate = self.evaluator.conjugate(&sum)?;
+        self.evaluator.add_assign(&mut sum, &conjugate)?;
+        self.landed(sum)
+    }
+
+    /// The product with a map that is not kept, whose plaintexts are encoded for this use, some giant steps at a time.
+    pub(super) fn transformed_in_parts(
+        &self,
         operand: &Ciphertext,
         diagonals: &Diagonals,
     ) -> Result<Ciphertext, CkksError> {
         let level = self.level_of(operand);
-        if let Some(kept) = self.keep_transform(diagonals, level)? {
-            return kept.apply(&self.encoder, &self.evaluator, operand);
-        }
         let giants = diagonals.giant_steps();
         let at_once = self
             .transforms

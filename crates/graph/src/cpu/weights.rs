@@ -49,9 +49,9 @@ impl CpuMachine {
     /// The sum of products with plaintexts, one level down.
     pub(super) fn sum_of_products<'a>(
         &self,
-        pairs: impl Iterator<Item = (&'a Arc<Ciphertext>, &'a IntegerPlaintext)>,
-    ) -> Result<Arc<Ciphertext>, CkksError> {
-        let pairs: Vec<_> = pairs.map(|(a, plain)| (&**a, plain)).collect();
+        pairs: impl Iterator<Item = (&'a Ciphertext, &'a IntegerPlaintext)>,
+    ) -> Result<Ciphertext, CkksError> {
+        let pairs: Vec<_> = pairs.collect();
         let sum = self.evaluator.dot_integers(&pairs)?;
         self.landed(self.evaluator.rescale(&sum)?)
     }
