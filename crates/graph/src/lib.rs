@@ -97,7 +97,7 @@ pub use plan::{BootstrapPlan, ModulePlan, NodePlan, PLAN_VERSION, Plan};
 pub use problem::Problem;
 pub use products::{NEXUS_STEPS, Packing, ProductLayout, nexus_counts};
 pub use semantics::Fidelity;
-pub use several::{PairScores, SeveralOp, SideBySide};
+pub use several::{PairScores, PairValues, SeveralOp, SideBySide};
 pub use simulate::{SimulationError, SlotSimulator, Slots};
 pub use sites::{EDGE_SLACK, LeftInterval, Site, Sites, refresh_site};
 pub use weights::{Entries, Matrix, Vector};
