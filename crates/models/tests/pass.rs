@@ -231,11 +231,12 @@ fn shape(width: usize, heads: usize, layers: usize) -> RandomSpec {
     }
 }
 
-/// In one group of tokens and in several; heads that are padded; feed-forward networks, and scores, in several ciphertexts.
+/// In one group of tokens and in several; heads that are padded; feed-forward networks, and scores, in several ciphertexts, the
+/// last of which may be padding.
 #[test]
 fn prompts_in_passes_and_one_by_one() {
     let wide = RandomSpec {
-        hidden: 128,
+        hidden: 96,
         ..shape(32, 2, 2)
     };
     check(&wide, 256, &[2, 4, 8]);
