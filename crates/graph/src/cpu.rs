@@ -324,8 +324,12 @@ impl Machine for CpuMachine {
     ) -> Result<Self::Value, CkksError> {
         let level = self.level_of(a);
         let Some(kept) = self.keep_transform(diagonals, level)? else {
+            let latest = self.latest_transform(diagonals, level)?;
             return Ok(Arc::new(self.linear_map(a, diagonals, |operand| {
-                self.transformed_in_parts(operand, diagonals)
+                match &latest {
+                    Some(whole) => whole.apply(&self.encoder, &self.evaluator, operand),
+                    None => self.transformed_in_parts(operand, diagonals),
+                }
             })?));
         };
         self.recorded_one(
