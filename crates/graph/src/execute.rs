@@ -185,14 +185,16 @@ impl<'g, V: Clone> Running<'g, V> {
             computed: Some(computed),
             refreshed: None,
         });
-        refresh(
-            graph,
-            &self.consumers,
-            index,
-            plan,
-            machine,
-            &mut self.values,
-        )?;
+        if !node.inputs.is_empty() {
+            refresh(
+                graph,
+                &self.consumers,
+                index,
+                plan,
+                machine,
+                &mut self.values,
+            )?;
+        }
         observe(Step {
             name: &node.name,
             index,
@@ -265,7 +267,7 @@ fn take_input<M: Machine>(
         .ok_or_else(|| RunError::MissingInput {
             name: node.name.clone(),
         })?;
-    let level = plan.node(&node.name)?.level();
+    let level = plan.input_level(node)?;
     Ok(dropped(machine, &node.name, &value, level)?.unwrap_or(value))
 }
 
@@ -280,11 +282,12 @@ fn compute<M: Machine>(
     let mut inputs: Vec<&M::Value> = Vec::with_capacity(node.inputs.len());
     for id in &node.inputs {
         let held = values[id.index()].as_ref().expect("inputs come before");
-        let low = level_in <= plan.node(&graph.node(*id).name)?.level_out;
-        let value = if low {
-            held.computed.as_ref()
-        } else {
-            held.refreshed.as_ref().or(held.computed.as_ref())
+        let value = match &held.refreshed {
+            Some(_) if level_in <= plan.node(&graph.node(*id).name)?.level_out => {
+                held.computed.as_ref()
+            }
+            Some(refreshed) => Some(refreshed),
+            None => held.computed.as_ref(),
         };
         inputs.push(value.expect("values are kept for their users"));
     }

@@ -1,5 +1,6 @@
 //! Operations between tokens that are side by side.
 
+use super::pairs::SUMMED;
 use crate::{Heads, Layout, Rest};
 use std::sync::Arc;
 
@@ -108,6 +109,20 @@ impl SeveralOp {
             SeveralOp::Group { .. } => "values of a group",
             SeveralOp::Scores(_) => "scores of pairs",
             SeveralOp::Weighted(_) => "weighted values of pairs",
+        }
+    }
+
+    /// How many values it works in at most, at the level of its inputs, for `tokens` tokens.
+    pub fn working_values(&self, tokens: usize) -> usize {
+        let shifted = 2 * tokens - 1;
+        match self {
+            SeveralOp::Group { .. } => 0,
+            // Sums of its parts, and what the keys of one group are multiplied with.
+            SeveralOp::Scores(scores) => shifted + 2 * scores.pairs.parts(),
+            SeveralOp::Weighted(values) => {
+                let numbers = values.pairs.groups();
+                numbers.div_ceil(tokens).min(values.groups) * shifted + 2 * SUMMED
+            }
         }
     }
 

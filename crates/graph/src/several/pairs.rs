@@ -12,7 +12,7 @@ use std::ops::Range;
 const CLASSES: usize = 4;
 
 /// Products that are summed before they are relinearized: with more, more turned values are held at a time.
-const SUMMED: usize = 32;
+pub(super) const SUMMED: usize = 32;
 
 /// Rotations of a value by up to T - 1 tokens to either side.
 struct Shifted<V> {
