@@ -15,6 +15,9 @@ use zeroize::Zeroizing;
 use crate::progress;
 use crate::setup::Setup;
 
+/// Passes that are computed in step at most: their values are in memory side by side.
+pub const PASSES_IN_STEP: usize = 4;
+
 /// An exchange after the public beginning-of-text token.
 pub struct Exchange {
     params: Parameters,
@@ -137,17 +140,26 @@ impl Exchange {
             .with_context(|| format!("position {position}"))
     }
 
-    /// How many of these tokens one step takes: those of a pass that begins here, or one.
+    /// How many of these tokens are read at once: those of passes in step that begin here, or one.
     pub fn at_once(&self, tokens: usize) -> Result<usize> {
         let Some(passes) = &self.passes else {
             return Ok(tokens.min(1));
         };
-        let position = self.session.position();
+        let start = self.session.position();
         let pass = self.model.pass(passes.tokens)?;
-        Ok(pass.positions(position, position + tokens).len())
+        let mut end = start;
+        for _ in 0..PASSES_IN_STEP {
+            let next = pass.positions(end, start + tokens);
+            // One token takes less time alone.
+            if end > start && next.len() == 1 {
+                break;
+            }
+            end = next.end.max(end);
+        }
+        Ok(end - start)
     }
 
-    /// As [`absorb`](Self::absorb), for tokens that one pass takes [at once](Self::at_once).
+    /// As [`absorb`](Self::absorb), for tokens that are read [at once](Self::at_once).
     pub fn absorb_several(
         &mut self,
         tokens: &[u32],
@@ -159,18 +171,28 @@ impl Exchange {
             _ => anyhow::bail!("{} tokens at once, without passes", tokens.len()),
         };
         let start = self.session.position();
-        let positions = start..start + tokens.len();
-        let at = || format!("positions {start} to {}", positions.end - 1);
+        let end = start + tokens.len();
+        let at = || format!("positions {start} to {}", end - 1);
         let model = self.model.clone();
         let pass = model.pass(passes.tokens)?;
-        let graph = pass.step_graph(&passes.plan, positions.clone(), false)?;
         let level = passes.plan.node(StepModel::input_name())?.level();
-        let input = self.encrypt(&pass.embed(tokens, start)?, level)?;
+        let (mut graphs, mut inputs) = (Vec::new(), Vec::new());
+        let mut from = start;
+        while from < end {
+            let positions = pass.positions(from, end);
+            let new = &tokens[from - start..positions.end - start];
+            inputs.push((self.encrypt(&pass.embed(new, from)?, level)?, new.len()));
+            from = positions.end;
+            graphs.push(pass.step_graph(&passes.plan, positions, false)?);
+        }
         let answer = self
             .session
-            .absorb_several(input, tokens.len(), observe)
+            .absorb_several(inputs, observe)
             .with_context(at)?;
-        self.check(&graph, &answer.outputs).with_context(at)
+        for (graph, outputs) in graphs.iter().zip(&answer.outputs) {
+            self.check(graph, outputs).with_context(at)?;
+        }
+        Ok(())
     }
 
     fn embedding(&mut self, token: u32, position: usize) -> Result<Ciphertext> {

@@ -17,7 +17,6 @@ use crate::device;
 use crate::distribution::{distance, margin};
 use crate::exchange::Exchange;
 use crate::failure::usage;
-use crate::passes::PlannedPasses;
 use crate::progress;
 use crate::prompt;
 use crate::reference::Reference;
@@ -102,7 +101,7 @@ pub fn run(args: &GenerateArgs) -> Result<()> {
         tokens: steps.iter().map(|step| step.token).collect(),
         text,
         setup_seconds,
-        passes: setup.passes.as_ref().map(PlannedPasses::report),
+        passes: setup.pass_report()?,
         prompt_steps,
         steps,
         modules: generation.clock.modules(&setup.plan),

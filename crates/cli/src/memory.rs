@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use taciturn_circuits::slots_to_coeffs_levels;
 use taciturn_ckks::{GadgetName, KeyRequest, Parameters};
-use taciturn_graph::{ENCODED_AT_ONCE, Graph, Plan, weight_diagonals};
+use taciturn_graph::{ENCODED_AT_ONCE, Graph, Op, Plan, weight_diagonals};
 
 /// Predicted bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -79,7 +79,7 @@ pub fn predict(params: &Parameters, graph: &Graph, plan: &Plan, keys: &KeyReques
     let bootstrap = WORKING_VALUES * 2 * raised * limb;
     let scratch = live_values(graph, plan, ciphertext)
         + bootstrap
-        + product_values(params, graph, plan, ciphertext);
+        + product_values(params, graph, plan, ciphertext).max(pair_values(graph, plan, ciphertext));
     Prediction {
         weights,
         weights_encoded_per_token: 0,
@@ -92,15 +92,21 @@ pub fn predict(params: &Parameters, graph: &Graph, plan: &Plan, keys: &KeyReques
 }
 
 impl Prediction {
-    /// The same where some tokens are computed in passes too, under a plan made for the graph of their last block. `keys` are those of both.
+    /// The same where some tokens are computed in passes too, at most `in_step` at a time, under a plan made for the graph of their last block.
+    /// `keys` are those of both.
     pub fn with_passes(
         self,
         params: &Parameters,
         graph: &Graph,
         plan: &Plan,
         keys: &KeyRequest,
+        in_step: usize,
     ) -> Prediction {
-        let passes = predict(params, graph, plan, keys);
+        let mut passes = predict(params, graph, plan, keys);
+        let limb = params.ring().n() as u64 * 8;
+        // The others wait with their values while one computes.
+        passes.scratch +=
+            (in_step as u64 - 1) * live_values(graph, plan, |level| 2 * (level + 1) * limb);
         let weights = self.weights + self.weights_encoded_per_token + passes.weights;
         let cache = self.cache.max(passes.cache);
         let scratch = self.scratch.max(passes.scratch);
@@ -205,7 +211,19 @@ fn product_values(
     values.max().unwrap_or(0)
 }
 
-/// The most that values of a step take together, each freed after its last use.
+/// The most that products between pairs of tokens work in.
+fn pair_values(graph: &Graph, plan: &Plan, ciphertext: impl Fn(u64) -> u64) -> u64 {
+    let values = graph.nodes().iter().filter_map(|node| {
+        let Op::Several(op) = &node.op else {
+            return None;
+        };
+        let level = plan.node(&node.name).ok()?.level_in.0;
+        Some(op.working_values(graph.tokens()) as u64 * ciphertext(level.into()))
+    });
+    values.max().unwrap_or(0)
+}
+
+/// The most that values of a step take together, each freed after its last use; outputs that are no caches are kept at level 1.
 fn live_values(graph: &Graph, plan: &Plan, ciphertext: impl Fn(u64) -> u64) -> u64 {
     let size = |index: usize| {
         let node = &graph.nodes()[index];
@@ -218,22 +236,27 @@ fn live_values(graph: &Graph, plan: &Plan, ciphertext: impl Fn(u64) -> u64) -> u
             last_use[input.index()] = index;
         }
     }
+    let mut outputs = vec![0; graph.nodes().len()];
     for (_, id) in graph.outputs() {
-        last_use[id.index()] = graph.nodes().len();
+        match graph.node(*id).op.cache_family() {
+            Some(_) => last_use[id.index()] = graph.nodes().len(),
+            None => outputs[id.index()] += ciphertext(1),
+        }
     }
     let (mut live, mut most) = (0, 0);
     for index in 0..graph.nodes().len() {
         live += size(index);
         most = live.max(most);
-        let mut done: Vec<usize> = graph.nodes()[index]
-            .inputs
-            .iter()
-            .map(|input| input.index())
-            .filter(|&input| last_use[input] == index)
+        let inputs = graph.nodes()[index].inputs.iter();
+        let mut done: Vec<usize> = (inputs.map(|input| input.index()))
+            .chain([index])
+            .filter(|&value| last_use[value] == index)
             .collect();
         done.sort_unstable();
         done.dedup();
-        live -= done.into_iter().map(size).sum::<u64>();
+        for value in done {
+            live = live + outputs[value] - size(value);
+        }
     }
     most
 }

@@ -6,10 +6,11 @@ use std::str::FromStr;
 use anyhow::Result;
 use serde::Serialize;
 use taciturn_ckks::{Encoder, KeyRequest};
-use taciturn_graph::key_request;
+use taciturn_graph::{Counter, key_request, run};
 use taciturn_server::PassPlan;
 
 use crate::args::MemoryArgs;
+use crate::exchange::PASSES_IN_STEP;
 use crate::failure::usage;
 use crate::memory::Prediction;
 use crate::setup::Setup;
@@ -47,6 +48,19 @@ pub struct PlannedPasses {
     memory: Prediction,
 }
 
+/// What reading a prompt is predicted to take.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct PromptTime {
+    /// Its tokens, the public ones apart.
+    pub tokens: usize,
+    /// Passes that read them.
+    pub passes: usize,
+    /// All of it.
+    pub seconds: f64,
+    /// For encoding weights, once for passes that are computed in step.
+    pub encode_seconds: f64,
+}
+
 /// Passes as reports show them.
 #[derive(Clone, Debug, Serialize)]
 pub struct PassReport {
@@ -56,19 +70,25 @@ pub struct PassReport {
     pub plan_hash: String,
     /// Bootstraps of a pass.
     pub bootstraps: usize,
-    /// Of a pass, at the end of the context.
+    /// Of a pass, at the end of the context, encoding of weights apart.
     pub predicted_seconds: f64,
+    /// Of a prompt that fills the context.
+    pub prompt: PromptTime,
+    /// Of memory at most, with the step's own.
+    pub memory_bytes: u64,
 }
 
 impl PlannedPasses {
-    /// For reports.
-    pub fn report(&self) -> PassReport {
+    /// For reports; `prompt` is what one takes.
+    fn report(&self, prompt: PromptTime) -> PassReport {
         let plan = &self.passes.plan;
         PassReport {
             tokens: self.passes.tokens,
             plan_hash: plan.hash.clone(),
             bootstraps: plan.bootstraps,
             predicted_seconds: seconds(plan.microseconds),
+            prompt,
+            memory_bytes: self.memory.peak,
         }
     }
 }
@@ -76,12 +96,18 @@ impl PlannedPasses {
 impl PassReport {
     /// For people.
     pub fn line(&self) -> String {
+        let prompt = &self.prompt;
         format!(
-            "prompt, {:>3} tokens a pass {:>8.1} s {:>4} bootstraps   {:.2} s a token",
+            "prompt of {} tokens, {:>3} a pass {:>8.1} s, {:.1} of it for encoding   {:.2} s a token   {:.1} s and {} bootstraps the last pass, \
+             {:.1} GB at most",
+            prompt.tokens,
             self.tokens,
+            prompt.seconds,
+            prompt.encode_seconds,
+            prompt.seconds / prompt.tokens as f64,
             self.predicted_seconds,
             self.bootstraps,
-            self.predicted_seconds / self.tokens as f64
+            self.memory_bytes as f64 / 1e9,
         )
     }
 }
@@ -134,7 +160,9 @@ impl Setup {
         let mut keys = self.keys.clone();
         keys.merge(&key_request(&Encoder::new(params), &plan)?);
         let graph = pass.longest(&plan, false)?;
-        let memory = self.memory.with_passes(params, &graph, &plan, &keys);
+        let count = self.model.context().div_ceil(tokens);
+        let in_step = PASSES_IN_STEP.min(count);
+        let memory = (self.memory).with_passes(params, &graph, &plan, &keys, in_step);
         Ok(PlannedPasses {
             passes: PassPlan {
                 tokens,
@@ -143,6 +171,37 @@ impl Setup {
             },
             keys,
             memory,
+        })
+    }
+
+    /// What passes take that read the tokens at these positions.
+    fn prompt_time(&self, planned: &PlannedPasses, positions: Range<usize>) -> Result<PromptTime> {
+        let PassPlan { tokens, plan, .. } = &planned.passes;
+        let (table, pass) = (&self.costs.table, self.model.pass(*tokens)?);
+        let (mut milliseconds, mut encoded) = (0.0, 0);
+        let (mut start, mut passes) = (positions.start, 0);
+        while start < positions.end {
+            let next = pass.positions(start, positions.end);
+            start = next.end;
+            let graph = pass.step_graph(plan, next, false)?;
+            let mut counter = Counter::new(graph.slots(), table);
+            let inputs = (graph.nodes().iter())
+                .filter(|node| node.inputs.is_empty())
+                .map(|node| Ok((node.name.clone(), plan.input_level(node)?)))
+                .collect::<Result<_>>()?;
+            run(&graph, plan, &mut counter, inputs, &mut |_| ())?;
+            milliseconds += counter.milliseconds();
+            if passes % PASSES_IN_STEP == 0 && planned.memory.weight_limit().is_some() {
+                encoded += counter.counts().weights;
+            }
+            passes += 1;
+        }
+        let encode_seconds = encoded as f64 * table.embed_ms / 1e3;
+        Ok(PromptTime {
+            tokens: positions.len(),
+            passes,
+            seconds: milliseconds / 1e3 + encode_seconds,
+            encode_seconds,
         })
     }
 
@@ -171,8 +230,7 @@ impl Setup {
                 continue;
             };
             planned.memory = planned.memory.within(memory.limit());
-            let count = self.model.pass(tokens)?.count(start, end) as u64;
-            let time = count * planned.passes.plan.microseconds;
+            let time = (self.prompt_time(&planned, start..end)?.seconds * 1e6) as u64;
             if time < least && planned.memory.peak <= memory.limit() {
                 least = time;
                 best = Some(planned);
@@ -181,13 +239,25 @@ impl Setup {
         Ok(best)
     }
 
+    /// What the chosen passes take, for a prompt that fills the context.
+    pub fn pass_report(&self) -> Result<Option<PassReport>> {
+        let positions = self.model.prefix_tokens()..self.model.context();
+        let report = |planned: &PlannedPasses| {
+            Ok(planned.report(self.prompt_time(planned, positions.clone())?))
+        };
+        self.passes.as_ref().map(report).transpose()
+    }
+
     /// What every size takes that there is a plan for.
-    pub fn pass_reports(&self) -> Vec<PassReport> {
-        let planned = self
-            .model
-            .pass_sizes()
-            .into_iter()
-            .map(|tokens| self.passes_of(tokens));
-        planned.flatten().map(|planned| planned.report()).collect()
+    pub fn pass_reports(&self, memory: &MemoryArgs) -> Result<Vec<PassReport>> {
+        let positions = self.model.prefix_tokens()..self.model.context();
+        let sizes = self.model.pass_sizes().into_iter();
+        let planned = sizes.filter_map(|tokens| self.passes_of(tokens).ok());
+        planned
+            .map(|mut planned| {
+                planned.memory = planned.memory.within(memory.limit());
+                Ok(planned.report(self.prompt_time(&planned, positions.clone())?))
+            })
+            .collect()
     }
 }

@@ -108,7 +108,7 @@ pub fn run(args: &PlanArgs) -> Result<()> {
     };
     let report = Report::new(&setup, &params, context, args.placement, tables);
     let report = match args.passes {
-        true => report.with_passes(setup.pass_reports()),
+        true => report.with_passes(setup.pass_reports(&args.memory)?),
         false => report,
     };
     if args.json {

@@ -107,12 +107,13 @@ impl AttentionSpec {
 
 /// Which scores a softmax sees.
 struct Shown {
-    /// Added to scores: the exponential's interval map and beta; for those that are not seen, whose score is zero, its lower end.
-    shifts: Vector,
+    /// Added to each ciphertext of scores: the exponential's interval map and beta; for those that are not seen, whose score is zero, its
+    /// lower end.
+    shifts: Vec<Vector>,
     /// How many are not seen, per query.
     unused: Vector,
-    /// One for those that are seen, zero for the others.
-    used: Vector,
+    /// For each ciphertext one for those that are seen, zero for the others.
+    used: Vec<Vector>,
 }
 
 /// The name of one of several values; of an only one the name itself.
@@ -151,25 +152,29 @@ impl Graph {
             false => -1.0,
         });
         let shown = Shown {
-            shifts: shifts.into(),
+            shifts: vec![shifts.into()],
             unused: spec.per_query((heads.capacity() - tokens) as f64),
-            used: (spec.scores(|_, token| f64::from(u8::from(token < tokens)))).into(),
+            used: vec![(spec.scores(|_, token| f64::from(u8::from(token < tokens)))).into()],
         };
-        self.attend(layer, scores, &values, spec, shown)
+        let weigh = |graph: &mut Graph, name, weights: &[NodeId]| {
+            graph.weighted_values(name, heads, weights[0], &values)
+        };
+        self.attend(layer, &[scores], 1, &weigh, spec, shown)
     }
 
-    /// The softmax of scores, the values that it weighs, and their output. `spec.heads` are those of the scores.
+    /// The softmax of scores, the values that it weighs, and their output. `spec.heads` are those of a ciphertext of scores, of which there are at
+    /// most `most`; `weigh` adds the sum of values that exponentials weigh.
     fn attend(
         &mut self,
         layer: &str,
-        scores: NodeId,
-        values: &[NodeId],
+        scores: &[NodeId],
+        most: usize,
+        weigh: &dyn Fn(&mut Graph, String, &[NodeId]) -> Added,
         spec: &AttentionSpec,
         shown: Shown,
     ) -> Added {
         let name = |part: &str| format!("{layer}.attention.{part}");
         let heads = spec.heads;
-        let scores = self.add_plain(name("scores_unit"), scores, shown.shifts)?;
         let squarings = spec.exp.squarings;
         let exp = folded(
             FunctionKind::Exp,
@@ -177,17 +182,22 @@ impl Graph {
             2f64.powi(squarings as i32),
         );
         let approximation = Approximation::Exp(spec.exp.clone());
-        let names = |part| match part {
-            Part::Start => name("exp"),
-            Part::Number(number) => name(&format!("exp_squaring{number}")),
-        };
-        let mut exponentials = self.approximated(&name("exp"), |graph| {
-            Recorder::new(graph, &names).record(&approximation, scores)
-        })?;
+        let mut exponentials = Vec::with_capacity(scores.len());
+        for (number, (&scores, shifts)) in scores.iter().zip(shown.shifts).enumerate() {
+            let member = |part: &str| member(name(part), most, number);
+            let scores = self.add_plain(member("scores_unit"), scores, shifts)?;
+            let names = |part| match part {
+                Part::Start => member("exp"),
+                Part::Number(number) => member(&format!("exp_squaring{number}")),
+            };
+            exponentials.push(self.approximated(&name("exp"), |graph| {
+                Recorder::new(graph, &names).record(&approximation, scores)
+            })?);
+        }
         // The first sum loses what unused tokens contribute; after the first round they are zero.
         for (round, coarse) in spec.rounds.iter().enumerate() {
             let part = |part: &str| name(&format!("round{round}.{part}"));
-            let mut total = self.sum_tokens(part("total"), heads, exponentials)?;
+            let mut total = self.sum_tokens(part("total"), heads, &exponentials)?;
             if round == 0 {
                 total = self.subtract_image(
                     part("sum"),
@@ -197,15 +207,22 @@ impl Graph {
                     -1.0,
                     shown.unused.clone(),
                 )?;
-                exponentials = self.mul_plain(part("used"), exponentials, shown.used.clone())?;
+                for (number, used) in shown.used.iter().enumerate() {
+                    let name = member(part("used"), most, number);
+                    exponentials[number] =
+                        self.mul_plain(name, exponentials[number], used.clone())?;
+                }
             }
             let inverse = self.inverse_of_sums(&part("denominator"), total, coarse, spec)?;
             let inverse = self.repeat(part("inverse_repeat"), inverse)?;
             let inverse = self.flatten(part("inverse_flat"), inverse)?;
-            let normalised = self.mul(part("normalised"), exponentials, inverse)?;
-            exponentials = self.square(part("squared"), normalised)?;
+            for (number, exponential) in exponentials.iter_mut().enumerate() {
+                let part = |name: &str| member(part(name), most, number);
+                let normalised = self.mul(part("normalised"), *exponential, inverse)?;
+                *exponential = self.square(part("squared"), normalised)?;
+            }
         }
-        let mut total = self.sum_tokens(name("total"), heads, exponentials)?;
+        let mut total = self.sum_tokens(name("total"), heads, &exponentials)?;
         if spec.rounds.is_empty() {
             total = self.subtract_image(name("sum"), total, &exp, squarings, -1.0, shown.unused)?;
         }
@@ -213,8 +230,12 @@ impl Graph {
         let mut attended = Vec::with_capacity(heads.queries());
         for turn in 0..heads.queries() {
             let name = |part: &str| member(name(part), heads.queries(), turn);
-            let weights = self.turned_weights(layer, &heads, exponentials, turn)?;
-            let sums = self.weighted_values(name("attended"), heads, weights, values)?;
+            let mut weights = Vec::with_capacity(exponentials.len());
+            for (number, &exponential) in exponentials.iter().enumerate() {
+                let number = turn * most + number;
+                weights.push(self.turned_weights(layer, &heads, exponential, turn, number)?);
+            }
+            let sums = weigh(self, name("attended"), &weights)?;
             let inverse = self.turn(name("denominator_turned"), inverse, turn * heads.heads())?;
             attended.push(self.mul(name("normalised"), sums, inverse)?);
         }
@@ -283,15 +304,17 @@ impl Graph {
         Ok(queries)
     }
 
-    /// The exponentials as the values meet them at a turn: at the place of query `r` those of query `r + turn`, of the same group.
+    /// The exponentials as the values meet them at a turn: at the place of query `r` those of query `r + turn`, of the same group. Nodes are
+    /// numbered.
     fn turned_weights(
         &mut self,
         layer: &str,
         heads: &Heads,
         exponentials: NodeId,
         turn: usize,
+        number: usize,
     ) -> Added {
-        let name = |part: &str| format!("{layer}.attention.weights_{part}.{turn}");
+        let name = |part: &str| format!("{layer}.attention.weights_{part}.{number}");
         let (queries, parts, stride) = (heads.queries(), heads.parts(), heads.channel_stride());
         if turn == 0 || heads.groups() == 1 {
             return self.turn(name("turned"), exponentials, turn * stride);

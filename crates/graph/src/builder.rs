@@ -285,14 +285,14 @@ impl Graph {
         self.add_node(name, Op::Scores(heads), &inputs)
     }
 
-    /// Sum over tokens of exponentials, per query head.
+    /// Sum over tokens of exponentials, in one value or several, per query head.
     pub fn sum_tokens(
         &mut self,
         name: impl Into<String>,
         heads: Heads,
-        exponentials: NodeId,
+        exponentials: &[NodeId],
     ) -> Added {
-        self.add_node(name, Op::SumTokens(heads), &[exponentials])
+        self.add_node(name, Op::SumTokens(heads), exponentials)
     }
 
     /// Sum of values weighted by exponentials.

@@ -9,6 +9,9 @@ use crate::{CostTable, Diagonals, Level, Machine, Plain, is_unit_interval};
 use std::collections::BTreeMap;
 use taciturn_approx::Chebyshev;
 
+/// Special limbs of the gadget that products with weights take at the levels of `n16-128`.
+const SPECIAL_LIMBS: usize = 5;
+
 /// How often what was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -140,6 +143,13 @@ impl<'t> Counter<'t> {
     }
 }
 
+/// Whether a transform of so many giant steps divides its baby steps by the special limbs before it multiplies them, so that its diagonals need
+/// none of these: the rule of the ciphertext machine.
+fn divides_first(giants: usize, level: Level) -> bool {
+    let limbs = level.index() + 1;
+    giants * SPECIAL_LIMBS > 3 * (limbs + SPECIAL_LIMBS)
+}
+
 impl Machine for Counter<'_> {
     type Value = Level;
     type Error = SimulationError;
@@ -265,10 +275,17 @@ impl Machine for Counter<'_> {
         self.counts.rescales += 1;
         self.counts.additions += count - 1;
         let cost = self.table.level(*a);
+        let (baby_ms, diagonal_ms) = match divides_first(giants.len() + 1, *a) {
+            true => (
+                cost.hoisted_rotate_ms,
+                cost.encode_ms + cost.plain_product_ms,
+            ),
+            false => (cost.baby_ms, cost.diagonal_ms),
+        };
         self.milliseconds += cost.transform_ms
-            + babies.len() as f64 * cost.baby_ms
+            + babies.len() as f64 * baby_ms
             + giants.len() as f64 * cost.giant_ms
-            + count as f64 * cost.diagonal_ms;
+            + count as f64 * diagonal_ms;
         Ok(level)
     }
 

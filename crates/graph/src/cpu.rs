@@ -324,9 +324,15 @@ impl Machine for CpuMachine {
     ) -> Result<Self::Value, CkksError> {
         let level = self.level_of(a);
         let Some(kept) = self.keep_transform(diagonals, level)? else {
-            return Ok(Arc::new(self.linear_map(a, diagonals, |operand| {
-                self.transformed_in_parts(operand, diagonals)
-            })?));
+            let latest = self.latest_transform(diagonals, level)?;
+            return Ok(Arc::new(self.linear_map(
+                a,
+                diagonals,
+                |operand| match &latest {
+                    Some(whole) => whole.apply(&self.encoder, &self.evaluator, operand),
+                    None => self.transformed_in_parts(operand, diagonals),
+                },
+            )?));
         };
         self.recorded_one(
             Circuit::Transform(diagonals.id()),

@@ -46,57 +46,214 @@ pub fn run<M: Machine>(
     mut inputs: HashMap<String, M::Value>,
     observe: &mut dyn FnMut(Step<'_, M::Value>),
 ) -> Result<HashMap<String, M::Value>, RunError<M::Error>> {
-    let total = graph.nodes().len();
-    let consumers = graph.consumers();
-    let mut uses: Vec<usize> = consumers.iter().map(Vec::len).collect();
-    graph
-        .outputs()
-        .iter()
-        .for_each(|(_, id)| uses[id.index()] += 1);
-    let mut values: Vec<Option<Held<M::Value>>> = (0..total).map(|_| None).collect();
-    for (index, node) in graph.nodes().iter().enumerate() {
+    let mut running = Running::new(graph);
+    for index in 0..graph.nodes().len() {
+        running.compute(index, plan, machine, &mut inputs, observe)?;
+    }
+    Ok(running.outputs)
+}
+
+/// Computes graphs of successive steps in step: every node in all graphs, in their order, before the next node, so that a machine that keeps the
+/// weights of its last product encodes them once for all.
+///
+/// The caches are in `caches`, where every graph finds what those before it left; there they are afterwards. Nodes have the same names in all
+/// graphs, in the same order; those of the last graph say what is computed next. Other inputs are given for each graph, and other outputs come
+/// back for each.
+pub fn run_in_step<M: Machine>(
+    graphs: &[Graph],
+    plan: &Plan,
+    machine: &mut M,
+    caches: &mut HashMap<String, M::Value>,
+    inputs: Vec<HashMap<String, M::Value>>,
+    observe: &mut dyn FnMut(Step<'_, M::Value>),
+) -> Result<Vec<HashMap<String, M::Value>>, RunError<M::Error>> {
+    let mut runs: Vec<InStep<'_, M::Value>> = (graphs.iter().zip(inputs))
+        .map(|(graph, inputs)| InStep {
+            running: Running::new(graph),
+            next: 0,
+            inputs,
+        })
+        .collect();
+    let last = graphs.last().map_or(&[][..], Graph::nodes);
+    for node in last {
+        for run in &mut runs {
+            let known = run.running.graph.find(&node.name);
+            let end = known.map_or(0, |id| id.index() + 1);
+            run.advance(end, plan, machine, caches, observe)?;
+        }
+    }
+    for run in &mut runs {
+        let end = run.running.graph.nodes().len();
+        run.advance(end, plan, machine, caches, observe)?;
+    }
+    Ok(runs.into_iter().map(|run| run.running.outputs).collect())
+}
+
+/// One of several graphs that are computed in step.
+struct InStep<'g, V> {
+    running: Running<'g, V>,
+    next: usize,
+    inputs: HashMap<String, V>,
+}
+
+impl<V: Clone> InStep<'_, V> {
+    /// Computes all nodes before `end`. Caches are taken when they are used, and what enters them is there for those that come after.
+    fn advance<M: Machine<Value = V>>(
+        &mut self,
+        end: usize,
+        plan: &Plan,
+        machine: &mut M,
+        caches: &mut HashMap<String, V>,
+        observe: &mut dyn FnMut(Step<'_, V>),
+    ) -> Result<(), RunError<M::Error>> {
+        let graph = self.running.graph;
+        let is_cache = |node: &Node| node.inputs.is_empty() && node.op.cache_family().is_some();
+        while self.next < end {
+            let index = self.next;
+            self.next += 1;
+            let node = &graph.nodes()[index];
+            if is_cache(node) {
+                continue;
+            }
+            for input in &node.inputs {
+                let cache = graph.node(*input);
+                if is_cache(cache) && self.running.values[input.index()].is_none() {
+                    if let Some(value) = caches.get(&cache.name) {
+                        self.inputs.insert(cache.name.clone(), value.clone());
+                    }
+                    (self.running).compute(
+                        input.index(),
+                        plan,
+                        machine,
+                        &mut self.inputs,
+                        observe,
+                    )?;
+                }
+            }
+            (self.running).compute(index, plan, machine, &mut self.inputs, observe)?;
+            for (name, id) in graph.outputs() {
+                if graph.node(*id).op.cache_family().is_some()
+                    && let Some(value) = self.running.outputs.remove(name)
+                {
+                    caches.insert(name.clone(), value);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A graph that is being computed.
+struct Running<'g, V> {
+    graph: &'g Graph,
+    consumers: Vec<Vec<NodeId>>,
+    /// How many nodes are still to take each value.
+    uses: Vec<usize>,
+    values: Vec<Option<Held<V>>>,
+    outputs: HashMap<String, V>,
+}
+
+impl<'g, V: Clone> Running<'g, V> {
+    fn new(graph: &'g Graph) -> Self {
+        let consumers = graph.consumers();
+        Running {
+            uses: consumers.iter().map(Vec::len).collect(),
+            consumers,
+            values: (0..graph.nodes().len()).map(|_| None).collect(),
+            outputs: HashMap::new(),
+            graph,
+        }
+    }
+
+    /// Computes a node whose inputs are computed.
+    fn compute<M: Machine<Value = V>>(
+        &mut self,
+        index: usize,
+        plan: &Plan,
+        machine: &mut M,
+        inputs: &mut HashMap<String, V>,
+        observe: &mut dyn FnMut(Step<'_, V>),
+    ) -> Result<(), RunError<M::Error>> {
+        let graph = self.graph;
+        let node = &graph.nodes()[index];
         machine.enter(&node.name);
         let computed = match node.op {
-            Op::Input { .. } => take_input(node, plan, machine, &mut inputs)?,
-            _ => compute(graph, node, plan, machine, &values)?,
+            Op::Input { .. } => take_input(node, plan, machine, inputs)?,
+            _ => compute(graph, node, plan, machine, &self.values)?,
         };
-        values[index] = Some(Held {
+        self.values[index] = Some(Held {
             computed: Some(computed),
             refreshed: None,
         });
-        refresh(graph, &consumers, index, plan, machine, &mut values)?;
+        if !node.inputs.is_empty() {
+            refresh(
+                graph,
+                &self.consumers,
+                index,
+                plan,
+                machine,
+                &mut self.values,
+            )?;
+        }
         observe(Step {
             name: &node.name,
             index,
-            total,
-            value: (values[index].as_ref())
+            total: graph.nodes().len(),
+            value: (self.values[index].as_ref())
                 .and_then(Held::last)
                 .expect("the value was just computed"),
         });
+        if node.op.cache_family().is_some() && !node.inputs.is_empty() {
+            // Those that come after a step take its caches while it still uses them.
+            self.take_outputs(index, plan, machine)?;
+        }
         for input in &node.inputs {
-            uses[input.index()] -= 1;
-            if uses[input.index()] == 0 {
-                values[input.index()] = None;
+            self.uses[input.index()] -= 1;
+        }
+        for index in (node.inputs.iter().map(|input| input.index())).chain([index]) {
+            if self.uses[index] == 0 {
+                self.finish(index, plan, machine)?;
             }
         }
+        Ok(())
     }
-    let mut outputs = HashMap::new();
-    for (name, id) in graph.outputs() {
-        let value = (values[id.index()].as_ref())
-            .and_then(Held::last)
-            .expect("outputs are kept");
-        let node = graph.node(*id);
-        let level = match node.op.cache_family() {
-            Some(_) => plan.node(&node.name)?.level(),
-            None => OUTPUT_LEVEL.min(machine.level(value)),
+
+    /// Frees a value that no node takes any more, after the outputs were taken from it.
+    fn finish<M: Machine<Value = V>>(
+        &mut self,
+        index: usize,
+        plan: &Plan,
+        machine: &mut M,
+    ) -> Result<(), RunError<M::Error>> {
+        let node = &self.graph.nodes()[index];
+        if node.op.cache_family().is_none() || node.inputs.is_empty() {
+            self.take_outputs(index, plan, machine)?;
+        }
+        self.values[index] = None;
+        Ok(())
+    }
+
+    fn take_outputs<M: Machine<Value = V>>(
+        &mut self,
+        index: usize,
+        plan: &Plan,
+        machine: &mut M,
+    ) -> Result<(), RunError<M::Error>> {
+        let Some(value) = self.values[index].as_ref().and_then(Held::last) else {
+            return Ok(());
         };
-        machine.enter(name);
-        outputs.insert(
-            name.clone(),
-            dropped(machine, name, value, level)?.unwrap_or_else(|| value.clone()),
-        );
+        let node = &self.graph.nodes()[index];
+        for (name, _) in (self.graph.outputs().iter()).filter(|(_, id)| id.index() == index) {
+            let level = match node.op.cache_family() {
+                Some(_) => plan.node(&node.name)?.level(),
+                None => OUTPUT_LEVEL.min(machine.level(value)),
+            };
+            machine.enter(name);
+            let output = dropped(machine, name, value, level)?.unwrap_or_else(|| value.clone());
+            self.outputs.insert(name.clone(), output);
+        }
+        Ok(())
     }
-    Ok(outputs)
 }
 
 fn take_input<M: Machine>(
@@ -110,7 +267,7 @@ fn take_input<M: Machine>(
         .ok_or_else(|| RunError::MissingInput {
             name: node.name.clone(),
         })?;
-    let level = plan.node(&node.name)?.level();
+    let level = plan.input_level(node)?;
     Ok(dropped(machine, &node.name, &value, level)?.unwrap_or(value))
 }
 
@@ -125,11 +282,12 @@ fn compute<M: Machine>(
     let mut inputs: Vec<&M::Value> = Vec::with_capacity(node.inputs.len());
     for id in &node.inputs {
         let held = values[id.index()].as_ref().expect("inputs come before");
-        let low = level_in <= plan.node(&graph.node(*id).name)?.level_out;
-        let value = if low {
-            held.computed.as_ref()
-        } else {
-            held.refreshed.as_ref().or(held.computed.as_ref())
+        let value = match &held.refreshed {
+            Some(_) if level_in <= plan.node(&graph.node(*id).name)?.level_out => {
+                held.computed.as_ref()
+            }
+            Some(refreshed) => Some(refreshed),
+            None => held.computed.as_ref(),
         };
         inputs.push(value.expect("values are kept for their users"));
     }

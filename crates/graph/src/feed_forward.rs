@@ -8,6 +8,8 @@ use taciturn_approx::{Approximation, Target};
 /// A feed-forward network; with a gate (SwiGLU) the function is applied to the gate.
 #[derive(Clone, Debug)]
 pub struct FeedForwardSpec {
+    /// True number of hidden entries; those after them are padding.
+    pub hidden: usize,
     /// First weights.
     pub up: Matrix,
     /// Their bias.
@@ -45,7 +47,7 @@ impl FeedForwardSpec {
 
 impl Graph {
     /// A feed-forward network for a normed periodic value. Nodes `name.*`. Where it is wider than the slots, in blocks of as many columns, whose
-    /// nodes are numbered.
+    /// nodes are numbered; a block of padding only is left out.
     pub fn feed_forward(
         &mut self,
         name: &str,
@@ -60,12 +62,11 @@ impl Graph {
             });
         }
         let columns = spec.up.columns().min(self.token_slots());
-        let blocks = spec.up.columns() / columns;
         let mut sum = None;
-        for number in 0..blocks {
-            let down = match blocks {
-                1 => self.feed_forward_block(name, x, spec, "")?,
-                _ => {
+        for number in 0..spec.hidden.div_ceil(columns) {
+            let down = match spec.up.columns() == columns {
+                true => self.feed_forward_block(name, x, spec, "")?,
+                false => {
                     let block = spec.block(number, columns);
                     self.feed_forward_block(name, x, &block, &format!(".{number}"))?
                 }
@@ -93,8 +94,14 @@ impl Graph {
         let part = |part: &str| format!("{name}.{part}{suffix}");
         let (scale, shift) = to_unit(spec.activation.interval());
         let argument = spec.gate.as_ref().unwrap_or(&spec.up);
-        let product = self.product_spaced(part("argument"), x, argument, 0)?;
-        let masked = self.mul_plain(part("mask"), product, scale)?;
+        // Where the columns fill the slots there is nothing to mask: the interval's map goes into the weights.
+        let masked = match argument.columns() == self.token_slots() {
+            true => self.product_spaced(part("mask"), x, &argument.scaled(scale), 0)?,
+            false => {
+                let product = self.product_spaced(part("argument"), x, argument, 0)?;
+                self.mul_plain(part("mask"), product, scale)?
+            }
+        };
         let bias = match spec.gate {
             Some(_) => &spec.gate_bias,
             None => &spec.up_bias,

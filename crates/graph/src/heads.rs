@@ -140,6 +140,11 @@ impl Heads {
         (channel / self.queries + number) % self.groups
     }
 
+    /// The number of the value cache that holds a group's token at a channel.
+    pub fn value_member(&self, channel: usize, group: usize) -> usize {
+        (group + self.groups - channel / self.queries % self.groups) % self.groups
+    }
+
     /// Entry of one value per query head: that of a K/V head and its query.
     pub fn per_query(&self, head: usize, query: usize) -> usize {
         query * self.heads + head

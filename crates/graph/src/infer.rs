@@ -190,9 +190,11 @@ pub(crate) fn infer(
             Ok(heads.scores())
         }
         Op::SumTokens(heads) => {
-            check.arity(inputs, 1, 1)?;
+            check.arity(inputs, 1, usize::MAX)?;
             check.heads(heads)?;
-            check.equal(&heads.scores(), &inputs[0])?;
+            inputs
+                .iter()
+                .try_for_each(|input| check.equal(&heads.scores(), input))?;
             Ok(heads.per_head(Rest::Garbage))
         }
         Op::WeightedValues(heads) => {
@@ -210,7 +212,7 @@ pub(crate) fn infer(
                     .shape(false, expected.to_owned(), format!("{several:?}"))
                     .map(|()| Layout::periodic(slots));
             }
-            let (expected, result) = several.layouts(tokens, slots);
+            let (expected, result) = several.layouts(slots);
             check.arity(inputs, expected.len(), expected.len())?;
             expected
                 .iter()

@@ -103,8 +103,12 @@ pub(crate) fn lower_one<M: Machine>(
         Op::Scores(heads) => scores(machine, heads, inputs),
         Op::SumTokens(heads) => {
             let stride = heads.channel_stride();
+            let mut sum = x.clone();
+            for further in &inputs[1..] {
+                sum = machine.add(&sum, further)?;
+            }
             let groups = doubling(stride * heads.queries(), stride * heads.parts());
-            let sum = fold(machine, x.clone(), groups)?;
+            let sum = fold(machine, sum, groups)?;
             fold(machine, sum, doubling(1, heads.lanes()))
         }
         Op::Several(_) => unreachable!("lowered where tokens are"),

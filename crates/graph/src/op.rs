@@ -112,7 +112,7 @@ pub enum Op {
     },
     /// Repeated queries, then for groups 0, 1, ... the key cache that each of the queries meets -> scores; 0 for groups that are not given.
     Scores(Heads),
-    /// Exponentials -> sum over tokens per head, at lane 0, garbage elsewhere.
+    /// Exponentials, in one ciphertext or several -> sum over tokens per head, at lane 0, garbage elsewhere.
     SumTokens(Heads),
     /// Exponentials, all value caches -> sum of weighted values, spaced at lane 0, garbage elsewhere.
     WeightedValues(Heads),

@@ -1,7 +1,7 @@
 //! Plans: at which level every value sits and where it is refreshed, as a file with a hash.
 
 use crate::shape::hexadecimal;
-use crate::{Level, PlanError};
+use crate::{Level, Node, PlanError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -144,6 +144,16 @@ impl Plan {
         self.nodes.get(name).ok_or_else(|| PlanError::Missing {
             node: name.to_owned(),
         })
+    }
+
+    /// The level at which an input is taken: of a cache's member that of its family, because a plan that only fills caches may leave out members
+    /// that other positions have.
+    pub fn input_level(&self, node: &Node) -> Result<Level, PlanError> {
+        let family = (node.op.cache_family()).and_then(|family| self.caches.get(family.as_ref()));
+        match family {
+            Some(&level) => Ok(level),
+            None => Ok(self.node(&node.name)?.level()),
+        }
     }
 
     /// Sizes of the bootstraps that occur, with the highest target of each.

@@ -74,7 +74,7 @@ pub(crate) fn evaluate(op: &Op, inputs: &[&[f64]], fidelity: Fidelity) -> Vec<f6
         Op::Scores(heads) => scores(heads, inputs),
         Op::SumTokens(heads) => {
             let mut sums = vec![0.0; heads.heads() * heads.queries()];
-            for (i, value) in x.iter().enumerate() {
+            for (i, value) in inputs.iter().flat_map(|input| input.iter().enumerate()) {
                 sums[i / heads.lanes() % (heads.heads() * heads.queries())] += value;
             }
             sums

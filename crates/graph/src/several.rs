@@ -8,11 +8,12 @@ mod logical;
 mod lower;
 mod machine;
 mod op;
+mod pairs;
 
 pub(crate) use logical::evaluate;
-pub(crate) use lower::{lower_several, shifts};
+pub(crate) use lower::lower_several;
 pub use machine::SideBySide;
-pub use op::{PairScores, SeveralOp};
+pub use op::{PairScores, PairValues, SeveralOp};
 
 use crate::Vector;
 

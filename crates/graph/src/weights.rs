@@ -155,6 +155,31 @@ impl Entries for RowBlock {
         let rows = self.start + rows.start..self.start + rows.end;
         self.whole.read(rows, columns, out);
     }
+
+    fn release(&self) {
+        self.whole.release();
+    }
+}
+
+/// All entries times a factor.
+struct Scaled {
+    whole: Matrix,
+    factor: f64,
+}
+
+impl Entries for Scaled {
+    fn at(&self, row: usize, column: usize) -> f64 {
+        self.factor * self.whole.at(row, column)
+    }
+
+    fn read(&self, rows: Range<usize>, columns: Range<usize>, out: &mut [f64]) {
+        self.whole.read(rows, columns, out);
+        out.iter_mut().for_each(|entry| *entry *= self.factor);
+    }
+
+    fn release(&self) {
+        self.whole.release();
+    }
 }
 
 /// A weight matrix; a product maps `x` of `rows` entries to `x * W` of `columns` entries.
@@ -235,6 +260,13 @@ impl Matrix {
     /// No entry is needed for a while: memory that only repeats a file may go.
     pub fn release(&self) {
         self.entries.release();
+    }
+
+    /// All entries times a factor.
+    pub fn scaled(&self, factor: f64) -> Matrix {
+        let name = format!("{} times {factor:e}", self.name);
+        let whole = self.clone();
+        Matrix::new(name, self.rows, self.columns, Scaled { whole, factor })
     }
 
     /// Columns `start .. start + columns`, zero beyond the last.

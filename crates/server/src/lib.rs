@@ -9,5 +9,5 @@ mod passes;
 mod session;
 
 pub use error::ServerError;
-pub use passes::PassPlan;
+pub use passes::{PassPlan, PassesOutput};
 pub use session::{Session, StepOutput};

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use taciturn_ckks::Ciphertext;
-use taciturn_graph::{Plan, Step, run};
-use taciturn_models::Pass;
+use taciturn_graph::{Plan, Step, run, run_in_step};
+use taciturn_models::{Pass, StepModel};
 
 use crate::session::Caches;
 use crate::{ServerError, Session, StepOutput, check};
@@ -19,6 +20,16 @@ pub struct PassPlan {
     pub plan: Plan,
     /// Whether it is made for logits too; else for what enters the caches.
     pub logits: bool,
+}
+
+/// What passes that fill the caches return to the client.
+pub struct PassesOutput {
+    /// Encrypted witnesses of every pass by name.
+    pub outputs: Vec<Vec<(String, Ciphertext)>>,
+    /// Bootstraps done.
+    pub bootstraps: usize,
+    /// Time of all passes.
+    pub seconds: f64,
 }
 
 /// Guessed tokens that were computed and not accepted yet.
@@ -45,25 +56,56 @@ impl Session {
         Ok(())
     }
 
-    /// Processes the encrypted embeddings of `count` tokens, all in one block of positions, of which only the cached keys and values are
-    /// wanted: tokens of a prompt before its last. `observe` hears of every node when it is computed.
+    /// Processes the encrypted embeddings of successive tokens of which only the cached keys and values are wanted: tokens of a prompt before its
+    /// last. Every input has as many tokens as it says, all in one block of positions. Several passes are computed in step, so that
+    /// weights that are not kept are encoded once for all of them. `observe` hears of every node when it is computed.
     pub fn absorb_several(
         &mut self,
-        input: Ciphertext,
-        count: usize,
+        inputs: Vec<(Ciphertext, usize)>,
         mut observe: impl FnMut(&str, usize, usize),
-    ) -> Result<StepOutput, ServerError> {
-        let (passes, positions) = self.pass(count)?;
+    ) -> Result<PassesOutput, ServerError> {
+        let start = Instant::now();
+        let before = self.machine.bootstraps();
+        self.guess = None;
+        let (mut graphs, mut named) = (Vec::new(), Vec::new());
+        let mut end = self.position;
+        let (passes, _) = self.pass(0)?;
         let pass = self.model.pass(passes.tokens)?;
-        let graph = pass.step_graph(&passes.plan, positions.clone(), false)?;
-        check::input(&input, &passes.plan, &self.params)?;
+        for (input, count) in inputs {
+            let positions = end..self.pass_end(end, count)?;
+            check::input(&input, &passes.plan, &self.params)?;
+            graphs.push(pass.step_graph(&passes.plan, positions.clone(), false)?);
+            named.push(Caches::from([(
+                StepModel::input_name().to_owned(),
+                Arc::new(input),
+            )]));
+            end = positions.end;
+        }
+        let mut caches = self.caches.clone();
         let mut observe = |step: Step<'_, Arc<Ciphertext>>| {
             observe(step.name, step.index, step.total);
         };
-        let (answer, caches) = self.compute(&graph, &passes.plan, input, &mut observe)?;
-        self.caches.extend(caches);
-        self.position = positions.end;
-        Ok(answer)
+        let computed = run_in_step(
+            &graphs,
+            &passes.plan,
+            &mut self.machine,
+            &mut caches,
+            named,
+            &mut observe,
+        )?;
+        self.caches = caches;
+        self.position = end;
+        let owned = |outputs: Caches| {
+            let outputs = outputs.into_iter();
+            outputs
+                .map(|(name, value)| (name, Arc::unwrap_or_clone(value)))
+                .collect()
+        };
+        Ok(PassesOutput {
+            outputs: computed.into_iter().map(owned).collect(),
+            bootstraps: self.machine.bootstraps() - before,
+            seconds: start.elapsed().as_secs_f64(),
+        })
     }
 
     /// Processes the encrypted embeddings of `count` guessed tokens, all in one block of positions, and returns the logits after each. The caches
@@ -132,13 +174,19 @@ impl Session {
             what: "several tokens at once",
             expected: "a session that was given a plan of passes".to_owned(),
         })?;
-        let (start, end) = (self.position, self.position.saturating_add(count));
-        if end > self.model.context() {
-            return Err(ServerError::ContextFull {
+        let end = self.pass_end(self.position, count)?;
+        Ok((passes, self.position..end))
+    }
+
+    /// The position after so many tokens.
+    fn pass_end(&self, start: usize, count: usize) -> Result<usize, ServerError> {
+        let end = start.saturating_add(count);
+        match end > self.model.context() {
+            true => Err(ServerError::ContextFull {
                 position: end - 1,
                 context: self.model.context(),
-            });
+            }),
+            false => Ok(end),
         }
-        Ok((passes, start..end))
     }
 }

@@ -92,7 +92,10 @@ impl Exchange {
     }
 
     fn several(&mut self, tokens: &[u32]) -> Ciphertext {
-        let position = self.session.position();
+        self.several_at(tokens, self.session.position())
+    }
+
+    fn several_at(&mut self, tokens: &[u32], position: usize) -> Ciphertext {
         let model = self.model.clone();
         let slots = model.pass(TOKENS).unwrap().embed(tokens, position).unwrap();
         self.input(&slots, 1)
@@ -162,15 +165,18 @@ fn guesses_are_checked_and_only_the_accepted_stay() {
     assert_eq!(exchange.session.position(), 3);
     let mut tokens: Vec<u32> = public.to_vec();
 
-    // A prompt of six: positions 3, 4 to 7, 8.
+    // A prompt of six, positions 3, then 4 to 7 and 8 in step.
     let prompt = [11, 5, 42, 19, 60, 2];
-    for part in [&prompt[..1], &prompt[1..5], &prompt[5..]] {
-        let input = exchange.several(part);
-        exchange
-            .session
-            .absorb_several(input, part.len(), |_, _, _| {})
-            .unwrap();
-        tokens.extend(part);
+    for parts in [&[&prompt[..1]][..], &[&prompt[1..5], &prompt[5..]]] {
+        let mut start = exchange.session.position();
+        let mut inputs = Vec::new();
+        for part in parts {
+            inputs.push((exchange.several_at(part, start), part.len()));
+            start += part.len();
+            tokens.extend(*part);
+        }
+        let absorbed = exchange.session.absorb_several(inputs, |_, _, _| {});
+        assert_eq!(absorbed.unwrap().outputs.len(), parts.len());
     }
     assert_eq!(exchange.session.position(), 9);
 

@@ -1,12 +1,13 @@
 //! Attention of several tokens side by side, to each other and to those in the caches.
 //!
 //! All pairs of tokens meet by turning the caches: turned by `s`, they bring token `j` of the pass the cached tokens whose number is `j + s`
-//! modulo `T`. Turned groups are to scores, sums and weighted values what groups are to one token, so that only the way to them is here.
+//! modulo `T`. Turned groups are to scores and sums what groups are to one token. Where there are more of them than channels, the scores take
+//! several ciphertexts.
 
 use super::cached::Arrival;
-use super::{AttentionSpec, RopeSpec, Shown};
+use super::{AttentionSpec, RopeSpec, Shown, member};
 use crate::folded::to_unit;
-use crate::{Graph, GraphError, Heads, NodeId, Op, PairScores, SeveralOp};
+use crate::{Graph, GraphError, Heads, NodeId, Op, PairScores, PairValues, SeveralOp};
 
 /// A pass: the tokens that are computed side by side.
 #[derive(Clone, Debug)]
@@ -76,142 +77,71 @@ impl Graph {
         let tokens = self.tokens();
         let cached = pass.shared(self.token_slots())?;
         let heads = cached.heads;
-        let groups = heads.groups();
+        let numbers = heads.groups() * tokens;
         let pairs = Heads::grouped(
             self.token_slots(),
             heads.heads(),
             heads.queries(),
             heads.channels(),
-            groups * tokens,
+            numbers.min(heads.channels() / heads.queries()),
         )?;
         let arrival = Arrival::several(pass.start, pass.end, tokens, heads.lanes());
         let keys = self.append_key(layer, x, &cached, &arrival)?;
         let values = self.append_value(layer, x, &cached, &arrival)?;
+        let mut groups = Vec::with_capacity(keys.len());
+        for group in 0..keys.len() {
+            groups.push(match heads.groups() {
+                1 => values[0],
+                _ => {
+                    let name = name(&format!("value_group.{group}"));
+                    let op = Op::Several(SeveralOp::Group { heads, group });
+                    self.add_node(name, op, &values)?
+                }
+            });
+        }
 
-        let (numbers, keys) = self.turned_keys(layer, &keys, groups)?;
-        let keys = self.keys_of_queries(layer, &numbers, &keys, &cached)?;
-        let values = self.staggered_values(layer, &values, &pairs)?;
         let (scale, shift) = to_unit(cached.exp.interval());
         let queries = self.queries(layer, x, &cached, scale * cached.score_scale)?;
-        let scores = PairScores {
-            pairs,
-            groups,
-            numbers: numbers.into(),
-            positions: pass.positions().into(),
+        // Shifts of the keys of a single query are in the cache.
+        let shifts = match heads.queries() {
+            1 => Vec::new(),
+            _ => cached.key_shifts.clone(),
         };
-        let inputs = [queries, keys].concat();
-        let op = SeveralOp::Scores(scores.clone());
-        let node = self.add_node(name("scores"), Op::Several(op), &inputs)?;
+        let most = numbers / pairs.groups();
+        let parts = (keys.len() * tokens).div_ceil(pairs.groups());
+        let mut scores = Vec::with_capacity(parts);
+        let mut nodes = Vec::with_capacity(parts);
+        for part in 0..parts {
+            let (first, end) = (part * pairs.groups(), (part + 1) * pairs.groups());
+            let given = &keys[first / tokens..keys.len().min(end.div_ceil(tokens))];
+            let of = PairScores {
+                pairs,
+                first,
+                groups: given.len(),
+                positions: pass.positions().into(),
+                shifts: shifts.clone().into(),
+            };
+            let inputs = [&queries, given].concat();
+            let op = Op::Several(SeveralOp::Scores(of.clone()));
+            nodes.push(self.add_node(member(name("scores"), most, part), op, &inputs)?);
+            scores.push(of);
+        }
 
         let spec = AttentionSpec {
             heads: pairs,
             ..cached
         };
         let shown = pass.shown(&spec, &scores, (scale, shift));
-        self.attend(layer, node, &values, &spec, shown)
-    }
-
-    /// The key caches of all groups at every turn, with their numbers among the groups of pairs.
-    fn turned_keys(
-        &mut self,
-        layer: &str,
-        keys: &[NodeId],
-        groups: usize,
-    ) -> Result<(Vec<usize>, Vec<NodeId>), GraphError> {
-        let name = |part: &str| format!("{layer}.attention.key_{part}");
-        let tokens = self.tokens();
-        let (mut numbers, mut turned) = (Vec::new(), Vec::new());
-        for turn in 0..tokens {
-            for (group, &key) in keys.iter().enumerate() {
-                let number = turn * groups + group;
-                numbers.push(number);
-                if turn == 0 {
-                    turned.push(key);
-                    continue;
-                }
-                let back = turn as i64 - tokens as i64;
-                let ahead = self.shift(name(&format!("ahead.{number}")), key, turn as i64)?;
-                let back = self.shift(name(&format!("back.{number}")), key, back)?;
-                let op = Op::Several(SeveralOp::Turn { by: turn });
-                turned.push(self.add_node(
-                    name(&format!("turned.{number}")),
-                    op,
-                    &[ahead, back],
-                )?);
-            }
-        }
-        Ok((numbers, turned))
-    }
-
-    /// The keys that each query of a head meets: shifted where the queries differ in their shifts. What a token does not meet is masked after the
-    /// product, so that the shift may be added everywhere.
-    fn keys_of_queries(
-        &mut self,
-        layer: &str,
-        numbers: &[usize],
-        keys: &[NodeId],
-        spec: &AttentionSpec,
-    ) -> Result<Vec<NodeId>, GraphError> {
-        let count = spec.heads.queries();
-        let mut shifted = Vec::with_capacity(keys.len() * count);
-        for (&number, &key) in numbers.iter().zip(keys) {
-            for query in 0..count {
-                let shift = spec.key_shifts.get(query).filter(|_| count > 1);
-                shifted.push(match shift {
-                    Some(shift) => {
-                        let lanes = spec.heads.lanes();
-                        let runs = shift.iter().flat_map(|&s| std::iter::repeat_n(s, lanes));
-                        let name =
-                            format!("{layer}.attention.key_shifted.{}", number * count + query);
-                        self.add_plain(name, key, runs.collect::<Vec<_>>())?
-                    }
-                    None => key,
-                });
-            }
-        }
-        Ok(shifted)
-    }
-
-    /// The value caches that the weights of all pairs meet.
-    fn staggered_values(
-        &mut self,
-        layer: &str,
-        values: &[NodeId],
-        pairs: &Heads,
-    ) -> Result<Vec<NodeId>, GraphError> {
-        let name = |part: &str| format!("{layer}.attention.value_{part}");
-        let tokens = self.tokens();
-        let mut shifted = Vec::with_capacity(values.len());
-        for (member, &value) in values.iter().enumerate() {
-            let mut shifts = Vec::with_capacity(2 * tokens - 1);
-            for (i, by) in crate::several::shifts(tokens).enumerate() {
-                let number = member * 2 * tokens + i;
-                shifts.push(match by {
-                    0 => value,
-                    _ => self.shift(name(&format!("shifted.{number}")), value, by)?,
-                });
-            }
-            shifted.push(shifts);
-        }
-        (0..pairs.groups())
-            .map(|number| {
-                let op = SeveralOp::Stagger {
-                    pairs: *pairs,
-                    groups: values.len(),
-                    number,
-                };
-                let shifts = &shifted[number % values.len()];
-                self.add_node(
-                    name(&format!("staggered.{number}")),
-                    Op::Several(op),
-                    shifts,
-                )
-            })
-            .collect()
-    }
-
-    fn shift(&mut self, name: String, x: NodeId, by: i64) -> Result<NodeId, GraphError> {
-        self.add_node(name, Op::Several(SeveralOp::Shift { by }), &[x])
+        let of = PairValues {
+            pairs,
+            parts,
+            groups: groups.len(),
+        };
+        let weigh = |graph: &mut Graph, name, weights: &[NodeId]| {
+            let op = Op::Several(SeveralOp::Weighted(of));
+            graph.add_node(name, op, &[weights, &groups].concat())
+        };
+        self.attend(layer, &nodes, most, &weigh, &spec, shown)
     }
 }
 
@@ -220,37 +150,42 @@ impl PassSpec {
     fn shown(
         &self,
         spec: &AttentionSpec,
-        scores: &PairScores,
+        scores: &[PairScores],
         (scale, shift): (f64, f64),
     ) -> Shown {
         let (heads, tokens) = (spec.heads, self.tokens.len());
-        let (lanes, positions) = (heads.lanes(), &scores.positions);
-        let mut shifts = vec![0.0; heads.scores().values * tokens];
-        let mut used = shifts.clone();
-        for (i, (head, query)) in spec.used().enumerate() {
-            for token in 0..heads.capacity() {
-                let entry = heads.score(head, query, token) * tokens;
-                for (j, own) in self.tokens.iter().enumerate() {
-                    let meets = scores.meets(token / lanes, token % lanes, j);
-                    (shifts[entry + j], used[entry + j]) = match meets {
-                        true => (shift - scale * own.offsets[i], 1.0),
-                        false => (-1.0, 0.0),
-                    };
+        let lanes = heads.lanes();
+        let (mut shifts, mut used) = (Vec::new(), Vec::new());
+        for scores in scores {
+            let mut shift_of = vec![0.0; heads.scores().values * tokens];
+            let mut seen = shift_of.clone();
+            for (i, (head, query)) in spec.used().enumerate() {
+                for token in 0..heads.capacity() {
+                    let entry = heads.score(head, query, token) * tokens;
+                    for (j, own) in self.tokens.iter().enumerate() {
+                        let meets = scores.meets(token / lanes, token % lanes, j);
+                        (shift_of[entry + j], seen[entry + j]) = match meets {
+                            true => (shift - scale * own.offsets[i], 1.0),
+                            false => (-1.0, 0.0),
+                        };
+                    }
                 }
             }
+            shifts.push(shift_of.into());
+            used.push(seen.into());
         }
-        let capacity = heads.capacity();
+        let capacity = heads.capacity() * scores.len();
         let mut unused = vec![0.0; heads.heads() * heads.queries() * tokens];
         for (head, query) in spec.used() {
             let entry = heads.per_query(head, query) * tokens;
-            for (j, &position) in positions.iter().enumerate() {
+            for (j, &position) in self.positions().iter().enumerate() {
                 unused[entry + j] = (capacity - position - 1) as f64;
             }
         }
         Shown {
-            shifts: shifts.into(),
+            shifts,
             unused: unused.into(),
-            used: used.into(),
+            used,
         }
     }
 }

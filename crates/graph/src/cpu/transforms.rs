@@ -30,6 +30,8 @@ pub(super) struct Transforms {
     limit: Option<(u64, usize)>,
     /// Never kept.
     left_out: HashSet<Key>,
+    /// The last of those, where it was encoded as a whole: several passes that are computed in step take it one after the other.
+    latest: Option<(Key, Arc<LinearTransform>)>,
 }
 
 impl Transforms {
@@ -72,6 +74,35 @@ impl CpuMachine {
         self.landed(sum)
     }
 
+    /// Giant steps of a map that is not kept that are encoded at a time.
+    fn giants_at_once(&self, diagonals: &Diagonals) -> usize {
+        let bytes = (self.transforms.limit).map_or(ENCODED_AT_ONCE, |limit| limit.1);
+        (bytes / (diagonals.bytes() / diagonals.giant_steps())).max(1)
+    }
+
+    /// A map that is not kept, where it is encoded as a whole: the latest one, or this one from now on.
+    pub(super) fn latest_transform(
+        &mut self,
+        diagonals: &Diagonals,
+        level: Level,
+    ) -> Result<Option<Arc<LinearTransform>>, CkksError> {
+        let key = (diagonals.id(), level.0);
+        if let Some((_, latest)) = (self.transforms.latest.as_ref()).filter(|(of, _)| *of == key) {
+            return Ok(Some(latest.clone()));
+        }
+        self.transforms.latest = None;
+        let giants = diagonals.giant_steps();
+        if self.giants_at_once(diagonals) < giants {
+            return Ok(None);
+        }
+        let scale = self.params.scale(level);
+        let steps = self.encode_giant_steps(diagonals, 0, giants, scale)?;
+        diagonals.release();
+        let whole = Arc::new(LinearTransform::from_steps(steps, scale));
+        self.transforms.latest = Some((key, whole.clone()));
+        Ok(Some(whole))
+    }
+
     /// The product with a map that is not kept, whose plaintexts are encoded for this use, some giant steps at a time.
     pub(super) fn transformed_in_parts(
         &self,
@@ -80,11 +111,7 @@ impl CpuMachine {
     ) -> Result<Ciphertext, CkksError> {
         let level = self.level_of(operand);
         let giants = diagonals.giant_steps();
-        let at_once = self
-            .transforms
-            .limit
-            .map_or(ENCODED_AT_ONCE, |limit| limit.1);
-        let at_once = (at_once / (diagonals.bytes() / giants)).max(1);
+        let at_once = self.giants_at_once(diagonals);
         let scale = self.params.scale(level);
         let mut sum: Option<Ciphertext> = None;
         for first in (0..giants).step_by(at_once) {

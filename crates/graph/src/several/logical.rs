@@ -1,7 +1,6 @@
 //! The logical meaning of operations on several tokens: entry `i` of token `j` at `i * tokens + j`.
 
-use super::lower::shifts;
-use super::{PairScores, SeveralOp, entry};
+use super::{PairScores, PairValues, SeveralOp, entry};
 use crate::semantics::{self, append, flatten};
 use crate::{Fidelity, Graph, Node, Op, Vector};
 
@@ -80,56 +79,66 @@ fn of_token(op: &Op, values: usize, tokens: usize, j: usize) -> Op {
 }
 
 fn mixed(op: &SeveralOp, tokens: usize, inputs: &[&[f64]]) -> Vec<f64> {
-    let x = inputs[0];
-    // Entry `i` of the token that a turn brings to token `j`.
-    let turned = |x: &[f64], i: usize, j: usize, by: usize| x[i * tokens + (j + by) % tokens];
     match op {
-        SeveralOp::Shift { by } => {
-            let mut x = x.to_vec();
-            let left = by.rem_euclid(x.len() as i64) as usize;
-            x.rotate_left(left);
-            x
-        }
-        SeveralOp::Turn { by } => (0..x.len())
-            .map(|slot| match slot % tokens + by < tokens {
-                true => inputs[0][slot],
-                false => inputs[1][slot],
-            })
-            .collect(),
-        SeveralOp::Stagger {
-            pairs,
-            groups,
-            number,
-        } => {
-            // Shifted by nothing: the member itself.
-            debug_assert_eq!(shifts(tokens).next(), Some(0));
-            (0..x.len())
-                .map(|slot| {
-                    let (i, j) = (slot / tokens, slot % tokens);
-                    let turn = pairs.value_group(i / pairs.channel_stride(), *number) / groups;
-                    turned(x, i, j, turn)
-                })
+        SeveralOp::Group { heads, group } => {
+            let run = heads.channel_stride() * tokens;
+            (0..inputs[0].len())
+                .map(|slot| inputs[heads.value_member(slot / run, *group)][slot])
                 .collect()
         }
-        SeveralOp::Scores(scores) => pair_scores(scores, tokens, inputs),
+        SeveralOp::Scores(scores) => pair_scores(scores, inputs),
+        SeveralOp::Weighted(values) => weighted(values, tokens, inputs),
     }
 }
 
-fn pair_scores(scores: &PairScores, tokens: usize, inputs: &[&[f64]]) -> Vec<f64> {
-    let pairs = &scores.pairs;
+fn pair_scores(scores: &PairScores, inputs: &[&[f64]]) -> Vec<f64> {
+    let (pairs, tokens) = (&scores.pairs, scores.tokens());
     let (lanes, stride, count) = (pairs.lanes(), pairs.channel_stride(), pairs.queries());
     let (queries, keys) = inputs.split_at(count);
     let mut out = vec![0.0; pairs.scores().values * tokens];
-    for (n, key) in keys.iter().enumerate() {
-        let (number, query) = (scores.numbers[n / count], queries[n % count]);
-        let part = number * count + n % count;
-        for (i, key) in key.chunks(tokens).enumerate() {
+    for part in 0..pairs.parts() {
+        let (number, query) = (part / count, part % count);
+        let (group, turn) = scores.turned(number);
+        let Some(key) = group
+            .checked_sub(scores.given().start)
+            .and_then(|g| keys.get(g))
+        else {
+            continue;
+        };
+        for i in 0..pairs.channels() * stride {
             let (channel, within) = (i / stride, i % stride);
             let entry = channel * pairs.heads() + within / lanes;
+            let shift = scores.shifts.get(query).map_or(0.0, |shift| shift[entry]);
             for j in (0..tokens).filter(|&j| scores.meets(number, within % lanes, j)) {
-                out[(part * stride + within) * tokens + j] += query[entry * tokens + j] * key[j];
+                let key = key[i * tokens + (j + turn) % tokens] + shift;
+                out[(part * stride + within) * tokens + j] +=
+                    queries[query][entry * tokens + j] * key;
             }
         }
     }
     out
+}
+
+fn weighted(values: &PairValues, tokens: usize, inputs: &[&[f64]]) -> Vec<f64> {
+    let pairs = &values.pairs;
+    let (lanes, stride, queries) = (pairs.lanes(), pairs.channel_stride(), pairs.queries());
+    let (weights, groups) = inputs.split_at(values.parts);
+    let mut sums = vec![0.0; pairs.width() * tokens];
+    for (part, weights) in weights.iter().enumerate() {
+        for number in 0..pairs.groups() {
+            let Some((group, turn)) = values.turned(part, number, tokens) else {
+                continue;
+            };
+            for i in 0..pairs.channels() * stride {
+                let (channel, within) = (i / stride, i % stride);
+                let weight = (number * queries + channel % queries) * stride + within;
+                for j in 0..tokens {
+                    sums[(channel * pairs.heads() + within / lanes) * tokens + j] += weights
+                        [weight * tokens + j]
+                        * groups[group][i * tokens + (j + turn) % tokens];
+                }
+            }
+        }
+    }
+    sums
 }

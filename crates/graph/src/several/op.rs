@@ -1,56 +1,76 @@
 //! Operations between tokens that are side by side.
 
-use crate::{Heads, Layout};
+use super::pairs::SUMMED;
+use crate::{Heads, Layout, Rest};
 use std::sync::Arc;
 
 /// An operation between the tokens of a graph of several.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum SeveralOp {
-    /// All slots of a value that fills them, turned to the left by so many slots (to the right where negative), fewer than there are tokens.
-    Shift {
-        /// Slots.
-        by: i64,
-    },
-    /// A value shifted by `by` and by `by - T` -> its tokens turned: token `j` of the result is token `(j + by) mod T`. One level.
-    Turn {
-        /// From 1 to below the number of tokens.
-        by: usize,
-    },
-    /// Member `number % groups` of a value cache, shifted by 0, by 1 to T - 1 and by 1 - T to -1 -> number `number` of the value caches that weights
-    /// of all pairs meet. One level.
-    Stagger {
-        /// Of all pairs.
-        pairs: Heads,
-        /// Groups of the cache.
-        groups: usize,
+    /// All members of a value cache -> the values of one of its groups at every channel. One level.
+    Group {
+        /// Of the cache.
+        heads: Heads,
         /// Which one.
-        number: usize,
+        group: usize,
     },
-    /// As [`Op::Scores`](crate::Op::Scores), of pairs of tokens; two levels.
+    /// Queries and key caches -> scores between pairs of tokens; three levels.
     Scores(PairScores),
+    /// Exponentials of pairs of tokens and the values of groups -> sums of weighted values, spaced at lane 0, garbage elsewhere; two levels.
+    Weighted(PairValues),
 }
 
-/// Scores between the tokens of a pass and those in the key caches, where both are side by side.
+/// Scores between the tokens of a pass and those in the key caches, where both are side by side: those that one ciphertext has room for.
 ///
-/// Number `s * G + g` of the groups of `pairs` has the keys of group `g` of the `G` cached groups, turned by `s` tokens: there token `j`
-/// meets the cached token `g * t + l * T + (j + s) mod T` at lane `l`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// All pairs are numbered: number `g * T + s` has the keys of group `g`, turned by `s` tokens: there token `j` meets the cached token
+/// `g * t * T + l * T + (j + s) mod T` at lane `l`. Turned groups are to the scores what groups are to those of one token.
+#[derive(Clone, Debug)]
 pub struct PairScores {
-    /// Of all pairs: as many groups as there are cached ones, for every turn.
+    /// Of this ciphertext: its numbers are its groups.
     pub pairs: Heads,
-    /// Groups of the cache (G).
+    /// Number of the first.
+    pub first: usize,
+    /// Key caches that are given: those of the groups in use that its numbers turn, from that of the first number on.
     pub groups: usize,
-    /// The numbers whose keys are inputs, in their order; for each as many inputs as there are queries.
-    pub numbers: Arc<[usize]>,
     /// Position of every token of the pass; it meets no token after it.
     pub positions: Arc<[usize]>,
+    /// What is added to the keys for each of a head's queries; empty for nothing.
+    pub shifts: Arc<[Vec<f64>]>,
+}
+
+/// Sums of values weighted by exponentials of pairs, which lie in several ciphertexts as those of [`PairScores`] do.
+#[derive(Clone, Copy, Debug)]
+pub struct PairValues {
+    /// Of one ciphertext of exponentials.
+    pub pairs: Heads,
+    /// Ciphertexts of exponentials.
+    pub parts: usize,
+    /// Groups of values: those in use.
+    pub groups: usize,
 }
 
 impl PairScores {
-    /// Position of the cached token that token `j` meets in a number of the groups, at a lane.
+    /// Tokens side by side.
+    pub fn tokens(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// The groups of the given key caches.
+    pub(super) fn given(&self) -> std::ops::Range<usize> {
+        let first = self.first / self.tokens();
+        first..first + self.groups
+    }
+
+    /// The group and the turn of one of the numbers here.
+    pub(super) fn turned(&self, number: usize) -> (usize, usize) {
+        let number = self.first + number;
+        (number / self.tokens(), number % self.tokens())
+    }
+
+    /// Position of the cached token that token `j` meets in one of the numbers here, at a lane.
     pub fn met(&self, number: usize, lane: usize, j: usize) -> usize {
-        let tokens = self.positions.len();
-        let (turn, group) = (number / self.groups, number % self.groups);
+        let (group, turn) = self.turned(number);
+        let tokens = self.tokens();
         (group * self.pairs.lanes() + lane) * tokens + (j + turn) % tokens
     }
 
@@ -58,11 +78,18 @@ impl PairScores {
     pub fn meets(&self, number: usize, lane: usize, j: usize) -> bool {
         self.met(number, lane, j) <= self.positions[j]
     }
+}
 
-    /// Whether every token meets all of a number's keys.
-    pub(super) fn meets_all(&self, number: usize) -> bool {
-        (0..self.pairs.lanes())
-            .all(|lane| (0..self.positions.len()).all(|j| self.meets(number, lane, j)))
+impl PairValues {
+    /// The group and the turn of a number of one of the ciphertexts, if the group is in use.
+    pub(super) fn turned(
+        &self,
+        part: usize,
+        number: usize,
+        tokens: usize,
+    ) -> Option<(usize, usize)> {
+        let number = part * self.pairs.groups() + number;
+        (number / tokens < self.groups).then_some((number / tokens, number % tokens))
     }
 }
 
@@ -70,19 +97,32 @@ impl SeveralOp {
     /// Levels from the inputs to the output.
     pub fn depth(&self) -> u32 {
         match self {
-            SeveralOp::Shift { .. } => 0,
-            SeveralOp::Turn { .. } | SeveralOp::Stagger { .. } => 1,
-            SeveralOp::Scores(_) => 2,
+            SeveralOp::Group { .. } => 1,
+            SeveralOp::Scores(_) => 3,
+            SeveralOp::Weighted(_) => 2,
         }
     }
 
     /// The operation's name in messages.
     pub fn kind(&self) -> &'static str {
         match self {
-            SeveralOp::Shift { .. } => "shift of tokens",
-            SeveralOp::Turn { .. } => "turn of tokens",
-            SeveralOp::Stagger { .. } => "staggered values",
+            SeveralOp::Group { .. } => "values of a group",
             SeveralOp::Scores(_) => "scores of pairs",
+            SeveralOp::Weighted(_) => "weighted values of pairs",
+        }
+    }
+
+    /// How many values it works in at most, at the level of its inputs, for `tokens` tokens.
+    pub fn working_values(&self, tokens: usize) -> usize {
+        let shifted = 2 * tokens - 1;
+        match self {
+            SeveralOp::Group { .. } => 0,
+            // Sums of its parts, and what the keys of one group are multiplied with.
+            SeveralOp::Scores(scores) => shifted + 2 * scores.pairs.parts(),
+            SeveralOp::Weighted(values) => {
+                let numbers = values.pairs.groups();
+                numbers.div_ceil(tokens).min(values.groups) * shifted + 2 * SUMMED
+            }
         }
     }
 
@@ -97,64 +137,73 @@ impl SeveralOp {
             ]
         };
         match self {
-            SeveralOp::Shift { by } => vec![usize::from(*by > 0), by.unsigned_abs() as usize],
-            SeveralOp::Turn { by } => vec![*by],
-            SeveralOp::Stagger {
-                pairs,
-                groups,
-                number,
-            } => [&heads(pairs)[..], &[*groups, *number]].concat(),
+            SeveralOp::Group {
+                heads: cached,
+                group,
+            } => [&heads(cached)[..], &[*group]].concat(),
             SeveralOp::Scores(scores) => {
-                [&heads(&scores.pairs)[..], &[scores.groups], &scores.numbers].concat()
+                let shifted = usize::from(!scores.shifts.is_empty());
+                let of = [scores.tokens(), scores.first, scores.groups, shifted];
+                [&heads(&scores.pairs)[..], &of].concat()
+            }
+            SeveralOp::Weighted(values) => {
+                [&heads(&values.pairs)[..], &[values.parts, values.groups]].concat()
             }
         }
     }
 
-    /// The numbers of inputs that it takes, the layout of each, and the result's.
-    pub(crate) fn layouts(&self, tokens: usize, slots: usize) -> (Vec<Layout>, Layout) {
+    /// The layout of each input, and the result's.
+    pub(crate) fn layouts(&self, slots: usize) -> (Vec<Layout>, Layout) {
         let full = Layout::periodic(slots);
         match self {
-            SeveralOp::Shift { .. } => (vec![full], full),
-            SeveralOp::Turn { .. } => (vec![full; 2], full),
-            SeveralOp::Stagger { .. } => (vec![full; 2 * tokens - 1], full),
+            SeveralOp::Group { heads, .. } => (vec![full; heads.groups()], full),
             SeveralOp::Scores(scores) => {
                 let pairs = &scores.pairs;
                 let mut inputs = vec![pairs.repeated(); pairs.queries()];
-                inputs.resize(pairs.queries() * (1 + scores.numbers.len()), full);
+                inputs.resize(pairs.queries() + scores.groups, full);
                 (inputs, pairs.scores())
+            }
+            SeveralOp::Weighted(values) => {
+                let mut inputs = vec![values.pairs.scores(); values.parts];
+                inputs.resize(values.parts + values.groups, full);
+                (inputs, values.pairs.spaced(0, Rest::Garbage))
             }
         }
     }
 
     /// What is wrong with it in a graph of so many tokens on so many slots for each.
     pub(crate) fn fault(&self, tokens: usize, slots: usize) -> Option<&'static str> {
-        let covers = |heads: &Heads, groups: usize| {
-            groups * tokens == heads.groups() && heads.width() * heads.lanes() == slots
-        };
+        let covers = |heads: &Heads| heads.width() * heads.lanes() == slots;
         let (right, expected) = match self {
-            SeveralOp::Shift { by } => (
-                (by.unsigned_abs() as usize) < tokens,
-                "fewer slots than there are tokens",
+            SeveralOp::Group { heads, group } => (
+                covers(heads) && *group < heads.groups(),
+                "one of the groups of heads for all slots",
             ),
-            SeveralOp::Turn { by } => (
-                (1..tokens).contains(by),
-                "a turn by fewer tokens than there are",
-            ),
-            SeveralOp::Stagger {
-                pairs,
-                groups,
-                number,
-            } => (
-                covers(pairs, *groups) && *number < pairs.groups(),
-                "one of the numbers of heads for all slots and turns",
-            ),
-            SeveralOp::Scores(scores) => (
-                covers(&scores.pairs, scores.groups)
-                    && scores.positions.len() == tokens
-                    && !scores.numbers.is_empty()
-                    && scores.numbers.iter().all(|n| *n < scores.pairs.groups()),
-                "heads for all slots and turns, their numbers, and a position for every token",
-            ),
+            SeveralOp::Scores(scores) => {
+                let (pairs, shifts) = (&scores.pairs, &scores.shifts);
+                let last = (scores.first + pairs.groups()).div_ceil(tokens);
+                let shifted = shifts.len() == pairs.queries()
+                    && shifts.iter().all(|shift| shift.len() == pairs.width());
+                (
+                    covers(pairs)
+                        && scores.tokens() == tokens
+                        && scores.first.is_multiple_of(pairs.groups())
+                        && scores.groups > 0
+                        && scores.given().end <= last
+                        && (shifts.is_empty() || shifted),
+                    "heads for all slots, a position for every token, key caches of the groups that are turned, and a shift for every query \
+                     or none",
+                )
+            }
+            SeveralOp::Weighted(values) => {
+                let numbers = values.groups * tokens;
+                (
+                    covers(&values.pairs)
+                        && values.parts > 0
+                        && numbers.div_ceil(values.pairs.groups()) == values.parts,
+                    "heads for all slots, and as many ciphertexts of exponentials as the groups of values take",
+                )
+            }
         };
         (!right).then_some(expected)
     }

@@ -207,6 +207,7 @@ impl Model {
                 };
                 let r = &mut random;
                 let feed_forward = FeedForwardSpec {
+                    hidden: 4 * sizes.width,
                     up: padded(r, &name("up"), (d, h), residual, hidden, scale),
                     up_bias: bias(r, h, hidden),
                     gate: None,

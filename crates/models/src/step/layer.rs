@@ -220,6 +220,7 @@ fn feed_forward(
     };
     let gate = block.gate.as_ref();
     Ok(FeedForwardSpec {
+        hidden: config.hidden,
         up: first("up", &block.up),
         up_bias: bias(&block.up.bias, hidden, identity),
         gate: gate.map(|gate| first("gate", gate)),

@@ -16,14 +16,13 @@ pub struct Pass<'m> {
 }
 
 impl StepModel {
-    /// The numbers of tokens that passes can have, ascending: powers of two from 2, as many as leave the width, and the scores of all pairs, in
-    /// one ciphertext. A wider feed-forward network takes several.
+    /// The numbers of tokens that passes can have, ascending: powers of two from 2, as many as leave the width in one ciphertext. A wider
+    /// feed-forward network takes several, and so do the scores of many pairs.
     pub fn pass_sizes(&self) -> Vec<usize> {
         let heads = self.places.heads();
         let room = self.slots / self.width.max(heads.query_width());
-        let pairs = heads.channels() / heads.parts();
         std::iter::successors(Some(2), |tokens| Some(2 * tokens))
-            .take_while(|&tokens| tokens <= room.min(pairs))
+            .take_while(|&tokens| tokens <= room)
             .collect()
     }
 
