@@ -131,7 +131,7 @@ impl StepModel {
     ///
     /// Gives back the last position's graph with those of least depth, for placements that choose nothing.
     pub fn choose(&mut self, costs: &CostTable) -> Result<Graph, ModelError> {
-        self.sites.find_alternatives()?;
+        self.find_alternatives()?;
         let counts = self.sites.0.iter().map(|site| site.alternatives.len());
         let mut graphs = Vec::new();
         for variant in 0..counts.max().unwrap_or(0) {
@@ -148,8 +148,21 @@ impl StepModel {
 
     /// The same step with the approximations of least depth, of those that [`choose`](Self::choose) would choose from.
     pub fn choose_shallow(&mut self) -> Result<(), ModelError> {
-        self.sites.find_alternatives()?;
+        self.find_alternatives()?;
         self.take(|_| 0)
+    }
+
+    /// What sites may be approximated by; budgets of errors are those of the default approximations, not of an earlier choice.
+    fn find_alternatives(&mut self) -> Result<(), ModelError> {
+        if self
+            .sites
+            .0
+            .iter()
+            .any(|site| !site.alternatives.is_empty())
+        {
+            self.sites = Sites::new(self.config(), &self.calibration, &self.selection)?;
+        }
+        self.sites.find_alternatives()
     }
 
     /// Takes an alternative for each site that was not selected, by its name in the graph.
