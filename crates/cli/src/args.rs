@@ -198,7 +198,7 @@ pub struct PlanArgs {
     /// them. By default 64, or as many as the model is calibrated for.
     #[arg(long, value_name = "N", value_parser = positive)]
     pub context: Option<NonZeroUsize>,
-    /// What computes: cpu, cuda, cuda:N or auto, as it is here, or a GPU by name that costs were measured of.
+    /// What computes: cpu, cuda, cuda:N or auto, as it is here; or h200, whose costs are an estimate where nobody measured them.
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: String,
     /// Measure the costs first, of this machine or of the GPU asked for, and keep them.

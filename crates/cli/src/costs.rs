@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use taciturn_ckks::Parameters;
 use taciturn_graph::{CostTable, LevelCost, bootstrap_input_levels};
 
+use crate::failure::usage;
 use crate::system;
 
 /// Where a table's numbers come from.
@@ -20,6 +21,8 @@ pub enum Origin {
     Measured,
     /// From the project's reference machine, scaled.
     BuiltIn,
+    /// Of a GPU that nobody measured: from bytes and instruction counts, and its data sheet.
+    Estimated,
 }
 
 /// What operations take, and where that is known from.
@@ -32,6 +35,11 @@ pub struct Costs {
     /// Milliseconds per MiB of evaluation keys made.
     pub keygen_ms_per_mib: f64,
 }
+
+/// Of the GPU that `plan --device h200` plans for: what `plan --device h200 --measure` makes, in a program built with a device.
+const H200: &str = include_str!("costs/n16-128-h200-estimated.json");
+/// Its name, as its driver gives it.
+pub const H200_NAME: &str = "NVIDIA H200";
 
 /// Measured on the reference machine (n16-128, two threads, AVX-512) by `taciturn plan --measure`, which leaves it in the cache folder.
 const REFERENCE: &str = include_str!("costs/n16-128-avx512-2.json");
@@ -96,6 +104,38 @@ impl Costs {
                 path.display()
             ),
         }
+    }
+
+    /// The table of an H200: measured where that was done on this machine, else estimated.
+    pub fn load_h200(params: &Parameters) -> Result<Self> {
+        let measured = path(params, &slug(H200_NAME));
+        if let Some(costs) = measured
+            .map(|path| Costs::read(&path, params))
+            .transpose()?
+            .flatten()
+        {
+            return Ok(costs);
+        }
+        let mut costs: Costs =
+            serde_json::from_str(H200).context("the built-in cost table of an H200")?;
+        if params.name() != "n16-128" {
+            return Err(usage(format!(
+                "--device h200: expected --params n16-128, whose costs were estimated, got {}",
+                params.name()
+            )));
+        }
+        costs.set_input_levels();
+        Ok(costs)
+    }
+
+    /// The table of a GPU that is not there, estimated.
+    #[cfg(any(feature = "cuda", feature = "shim"))]
+    pub fn estimate(params: &Parameters, device: &Parameters) -> Result<Self> {
+        let costs = measure::measure(params, device)?;
+        Ok(Self {
+            origin: Origin::Estimated,
+            ..costs
+        })
     }
 
     /// Measures this machine and keeps the table.

@@ -200,6 +200,15 @@ fn on_device(
     Ok(params.on_backend(std::sync::Arc::new(backend))?)
 }
 
+/// The same parameters on a model of a GPU, which computes nothing and estimates times.
+#[cfg(any(feature = "cuda", feature = "shim"))]
+pub fn modelled(params: &Parameters) -> Result<Parameters> {
+    use taciturn_cuda::{Model, Modelled};
+
+    let device = std::sync::Arc::new(Modelled::new(Model::H200));
+    on_device(params, device, KeyHalves::default())
+}
+
 /// The GPUs of this machine, or why there are none.
 #[cfg(feature = "cuda")]
 pub fn gpus() -> Result<Vec<GpuReport>, String> {

@@ -121,10 +121,17 @@ pub fn run(args: &PlanArgs) -> Result<()> {
 
 /// What operations take on the machine asked for.
 fn costs(params: &Parameters, args: &PlanArgs) -> Result<Costs> {
+    if args.device == "h200" {
+        return match args.measure {
+            false => Costs::load_h200(params),
+            true => estimate(params),
+        };
+    }
     let Ok(device) = args.device.parse() else {
         return Err(usage(format!(
             "--device: no costs of {} were measured yet, nor of any other GPU, so that nothing can be predicted for one; on a machine that \
-             has it, `taciturn plan --measure --device cuda` measures them; without it expected cpu, cuda, cuda:N or auto",
+             has it, `taciturn plan --measure --device cuda` measures them; without it expected cpu, cuda, cuda:N, auto, or h200 for an \
+             estimate",
             args.device
         )));
     };
@@ -138,6 +145,23 @@ fn costs(params: &Parameters, args: &PlanArgs) -> Result<Costs> {
         ((on_gpu, Some(gpu)), true) => Costs::measure_gpu(params, &on_gpu, &gpu.name),
         ((_, Some(gpu)), false) => Costs::load_gpu(params, &gpu.name),
     }
+}
+
+/// Estimates the costs of an H200, and leaves the table in a file where the command runs: the one that is built in was made so.
+#[cfg(any(feature = "cuda", feature = "shim"))]
+fn estimate(params: &Parameters) -> Result<Costs> {
+    let costs = Costs::estimate(params, &device::modelled(params)?)?;
+    let file = Path::new("h200-estimated.json");
+    write("--measure", file, &serde_json::to_string_pretty(&costs)?)?;
+    eprintln!("{}: the estimate", file.display());
+    Ok(costs)
+}
+
+#[cfg(not(any(feature = "cuda", feature = "shim")))]
+fn estimate(_: &Parameters) -> Result<Costs> {
+    Err(usage(
+        "--device h200: estimating anew needs a program built with --features cuda; without --measure its estimate is built in",
+    ))
 }
 
 fn write(flag: &str, path: &Path, text: &str) -> Result<()> {

@@ -421,19 +421,19 @@ DEVICE void inverse_pass(const NttParams& p, bool columns, double* shared) {
     }
 }
 
-// A multiprocessor has to hold `blocks` blocks, which bounds a thread's registers: 64 for four, 80 for three.
+// A multiprocessor has to hold `blocks` blocks, which bounds a thread's registers: 64 for four, 128 for two.
 #define NTT(name, pass, log_n, columns, blocks)                \
     KERNEL(name, NttParams, NTT_THREADS, blocks) {             \
         SHARED(double, shared);                                \
         pass<log_n>(p, columns, shared);                       \
     }
 
-NTT(ntt_columns, forward_pass, 0, true, 3)
-NTT(ntt_rows, forward_pass, 0, false, 3)
+NTT(ntt_columns, forward_pass, 0, true, 2)
+NTT(ntt_rows, forward_pass, 0, false, 2)
 NTT(ntt_columns_16, forward_pass, 16, true, 4)
 NTT(ntt_rows_16, forward_pass, 16, false, 4)
-NTT(intt_rows, inverse_pass, 0, false, 3)
-NTT(intt_columns, inverse_pass, 0, true, 3)
+NTT(intt_rows, inverse_pass, 0, false, 2)
+NTT(intt_columns, inverse_pass, 0, true, 2)
 NTT(intt_rows_16, inverse_pass, 16, false, 4)
 NTT(intt_columns_16, inverse_pass, 16, true, 4)
 

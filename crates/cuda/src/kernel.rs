@@ -1,6 +1,9 @@
 //! The kernels by name.
 
+use std::ffi::c_void;
+
 use crate::abi;
+use crate::params::{Cost, Params};
 
 macro_rules! kernels {
     ($($(#[$doc:meta])* $variant:ident = $name:literal ($params:ty),)*) => {
@@ -20,6 +23,20 @@ macro_rules! kernels {
             /// Bytes of the struct that it takes.
             pub const fn params_size(self) -> usize {
                 match self { $(Self::$variant => size_of::<$params>(),)* }
+            }
+
+            /// What a launch takes.
+            ///
+            /// # Safety
+            /// `params` points to the struct that it takes.
+            pub(crate) unsafe fn cost(self, params: *const c_void) -> Cost {
+                match self {
+                    $(Self::$variant => {
+                        // SAFETY: the caller's contract.
+                        let params = unsafe { &*params.cast::<$params>() };
+                        params.cost(self)
+                    })*
+                }
             }
         }
     };

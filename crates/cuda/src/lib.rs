@@ -16,6 +16,7 @@ mod device;
 mod gpu;
 mod kernel;
 mod memory;
+mod model;
 mod params;
 mod pool;
 mod recorder;
@@ -28,4 +29,5 @@ pub use device::{Device, DeviceError, Graph, Launch, Mark, Probe, Step};
 #[cfg(feature = "gpu")]
 pub use gpu::{Gpu, GpuInfo, gpus};
 pub use kernel::Kernel;
+pub use model::{Model, Modelled};
 pub use pool::Transfers;

@@ -10,7 +10,7 @@ const TARGETS: usize = 2;
 fn limit(kernel: &str) -> u32 {
     match kernel {
         _ if kernel.contains("ntt_") && kernel.ends_with("_16") => 64,
-        _ if kernel.contains("ntt_") => 80,
+        _ if kernel.contains("ntt_") => 128,
         "convert" => 64,
         "seeded_product" => 128,
         _ => 40,

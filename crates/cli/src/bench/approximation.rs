@@ -199,6 +199,7 @@ fn text(report: &Report) -> String {
         match report.costs {
             Origin::Measured => "measured",
             Origin::BuiltIn => "built-in",
+            Origin::Estimated => "estimated",
         }
     );
     let mut function = None;

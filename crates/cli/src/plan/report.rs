@@ -155,6 +155,7 @@ impl Report {
         let costs = match report.costs {
             Origin::Measured => "measured here",
             Origin::BuiltIn => "built in; `plan --measure` measures this machine",
+            Origin::Estimated => "estimated from bytes and instruction counts, not measured",
         };
         let modules = report.modules.iter().map(|module| {
             format!(

@@ -350,8 +350,12 @@ fn devices_that_are_not_there() {
     let message = failure(2, &["bench", "kernels", "--device", "cuda:99"]);
     names(&message, &["--device: "]);
     // No GPU was measured: nothing is predicted for one, and the way to measure is named.
-    let message = failure(2, &["plan", "--device", "h200"]);
-    names(&message, &["h200", "no costs", "--measure --device cuda"]);
+    let message = failure(2, &["plan", "--device", "b200"]);
+    names(&message, &["b200", "no costs", "--measure --device cuda"]);
+    // Of one GPU there is an estimate, for one parameter set.
+    let small = ["--params", "insecure-n11", "--allow-insecure"];
+    let message = failure(2, &[&["plan", "--device", "h200"][..], &small].concat());
+    names(&message, &["--device h200", "n16-128", "insecure-n11"]);
 }
 
 #[test]
