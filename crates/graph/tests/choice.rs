@@ -43,6 +43,7 @@ fn graph(numbers: &[usize], wide: bool, bound: f64) -> Graph {
             continue;
         };
         let spec = FeedForwardSpec {
+            hidden,
             up: random.matrix(&format!("up{i}"), WIDTH, hidden, 0.5),
             up_bias: None,
             gate: None,
@@ -209,6 +210,7 @@ fn values_stay_below_their_bounds() {
             let normed = graph.norm("norm", id, &norm).unwrap();
             let gate = Target::Activation(Gate::NormalByTanh);
             let spec = FeedForwardSpec {
+                hidden: 16,
                 up: random.matrix("up", 8, 16, 0.8),
                 up_bias: Some(random.vector(16)),
                 gate: None,

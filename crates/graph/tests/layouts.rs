@@ -316,7 +316,7 @@ fn attention_over_groups_of_tokens() {
     let keys = cached(&mut graph, "k", groups);
     let values = cached(&mut graph, "v", heads.groups());
     let scores = graph.scores("scores", heads, &[query], &keys).unwrap();
-    let total = graph.sum_tokens("total", heads, scores).unwrap();
+    let total = graph.sum_tokens("total", heads, &[scores]).unwrap();
     let attended = graph
         .weighted_values("attended", heads, scores, &values)
         .unwrap();
