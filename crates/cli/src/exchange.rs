@@ -15,8 +15,8 @@ use zeroize::Zeroizing;
 use crate::progress;
 use crate::setup::Setup;
 
-/// Passes that are computed in step at most: their values are in memory side by side.
-pub const PASSES_IN_STEP: usize = 4;
+/// Passes that are computed in step at most: their values are in memory side by side, about 1 GB for each of GPT-2 small.
+pub const PASSES_IN_STEP: usize = 2;
 
 /// An exchange after the public beginning-of-text token.
 pub struct Exchange {

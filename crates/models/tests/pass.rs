@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use taciturn_graph::{
     CostTable, Graph, Level, Logical, NoiseLevels, Optimal, Plan, SlotSimulator, Slots, run,
+    run_in_step,
 };
 use taciturn_models::random::{RandomFamily, RandomSpec};
 use taciturn_models::{
@@ -113,8 +114,8 @@ fn check(spec: &RandomSpec, slots: usize, sizes: &[usize]) {
     check_some(spec, slots, sizes, sizes);
 }
 
-/// The same where only some of the sizes are run.
-fn check_some(spec: &RandomSpec, slots: usize, sizes: &[usize], tested: &[usize]) {
+/// A calibrated random checkpoint, its step model after public tokens, and these.
+fn calibrated(spec: &RandomSpec, slots: usize) -> (Checkpoint, StepModel, Vec<u32>) {
     let folder = tempfile::tempdir().unwrap();
     spec.write(folder.path()).unwrap();
     let checkpoint = Checkpoint::load(folder.path()).unwrap();
@@ -129,6 +130,12 @@ fn check_some(spec: &RandomSpec, slots: usize, sizes: &[usize], tested: &[usize]
     measure_bounds(&checkpoint, &mut calibration, &sample, SIMULATED).unwrap();
     let public = random_tokens(5, 2, spec.vocabulary);
     let model = StepModel::after(&checkpoint, &calibration, slots, CONTEXT, &public).unwrap();
+    (checkpoint, model, public)
+}
+
+/// The same where only some of the sizes are run.
+fn check_some(spec: &RandomSpec, slots: usize, sizes: &[usize], tested: &[usize]) {
+    let (checkpoint, model, public) = calibrated(spec, slots);
     let table = CostTable::reference(slots, MAX_LEVEL);
     let plan = model.plan(&table, &Optimal::default()).unwrap();
     let tokens = random_tokens(2, 14, spec.vocabulary);
@@ -241,6 +248,59 @@ fn prompts_in_passes_and_one_by_one() {
     };
     check(&wide, 256, &[2, 4, 8]);
     check(&shape(48, 3, 1), 256, &[2, 4]);
+}
+
+/// Passes that only fill the caches, in step: every pass finds what those before it left, in all groups that are in use by then.
+#[test]
+fn passes_in_step_leave_the_caches_of_one_by_one() {
+    let spec = shape(32, 2, 2);
+    let (_, model, _) = calibrated(&spec, 256);
+    let table = CostTable::reference(256, MAX_LEVEL);
+    let plan = model.plan(&table, &Optimal::default()).unwrap();
+    let tokens = random_tokens(2, 14, spec.vocabulary);
+    let first = model.prefix_tokens();
+    for size in [2, 8] {
+        let pass = model.pass(size).unwrap();
+        let pass_plan = pass
+            .plan(&table, &Optimal::default(), &plan.caches, false)
+            .unwrap();
+        let mut one_by_one = Runs::new(&model, [&plan, &pass_plan], 256);
+        for (i, &token) in tokens.iter().enumerate() {
+            let graph = model.prompt_graph(&plan, first + i).unwrap();
+            one_by_one.run(&graph, &plan, model.embed(token, first + i).unwrap());
+        }
+        let Runs {
+            mut simulator,
+            slots: mut caches,
+            ..
+        } = Runs::new(&model, [&plan, &pass_plan], 256);
+        let (mut graphs, mut inputs) = (Vec::new(), Vec::new());
+        let (mut start, end) = (first, first + tokens.len());
+        let level = pass_plan.node(StepModel::input_name()).unwrap().level();
+        while start < end {
+            let positions = pass.positions(start, end);
+            let new = &tokens[start - first..positions.end - first];
+            let input = simulator.encrypt(&pass.embed(new, start).unwrap(), level);
+            inputs.push(HashMap::from([(StepModel::input_name().into(), input)]));
+            start = positions.end;
+            graphs.push(pass.step_graph(&pass_plan, positions, false).unwrap());
+        }
+        run_in_step(
+            &graphs,
+            &pass_plan,
+            &mut simulator,
+            &mut caches,
+            inputs,
+            &mut |_| (),
+        )
+        .unwrap();
+        simulator.check().unwrap();
+        for (name, entries) in &one_by_one.slots {
+            if name.contains(".cache.") {
+                close(caches[name].as_slice(), entries.as_slice(), name);
+            }
+        }
+    }
 }
 
 /// Large biases make softmaxes sharp: rounds of normalise-and-square.
