@@ -89,7 +89,9 @@ impl Sites {
             collector.layer(config, layer)?;
             Ok(collector.sites)
         });
-        let layers: Vec<Vec<StepSite>> = layers.collect::<Result<_, ModelError>>()?;
+        // Of several errors the first layer's is told.
+        let layers: Vec<Result<Vec<StepSite>, ModelError>> = layers.collect();
+        let layers: Vec<Vec<StepSite>> = layers.into_iter().collect::<Result<_, _>>()?;
         let mut last = Collector {
             calibration,
             selection,
