@@ -12,6 +12,10 @@ use crate::{
 
 /// Most steps that a name can ask for.
 const MAX_STEPS: u32 = 40;
+/// Most squarings, after which nothing of an exponential is left.
+const MAX_SQUARINGS: u32 = 20;
+/// Largest degree of a composite's polynomials: the fit of larger ones takes minutes.
+const MAX_COMPOSITE: usize = 63;
 
 /// An approximation with the name of its row in the catalogue. It is shown with the numbers that it is made from: `minimax-newton/31+1` has a start
 /// of degree 31 and one step, `composite/15x31` an inner and an outer polynomial. [`parse`](Self::parse) reads both.
@@ -70,6 +74,15 @@ impl Named {
                 else {
                     return Err(unknown());
                 };
+                if let Some(got) = [degrees.0, degrees.1]
+                    .into_iter()
+                    .find(|d| *d > MAX_COMPOSITE)
+                {
+                    return Err(ApproxError::Degree {
+                        limit: MAX_COMPOSITE,
+                        got,
+                    });
+                }
                 A::Composite(Composite::of_degrees(gate, (low, high), degrees)?)
             }
             None => {
@@ -103,7 +116,7 @@ impl Named {
                     (Target::InverseSqrt, TAYLOR, 3, _) => {
                         A::InverseSqrt(InverseSqrt::taylor(low, high, steps)?)
                     }
-                    (Target::Exp, SQUARINGS, 1.., _) => {
+                    (Target::Exp, SQUARINGS, 1.., ..=MAX_SQUARINGS) => {
                         A::Exp(Exp::fit(low, high, degree, steps, bits)?)
                     }
                     (Target::Activation(gate), MINIMAX, 1.., 0) => A::Activation {

@@ -68,6 +68,11 @@ fn every_row_is_selected_by_its_name() {
 
 #[test]
 fn names_that_are_none_say_what_there_is() {
+    let squarings = Named::parse(Target::Exp, "minimax-squarings/7+33", (-9.0, 0.0), 12.0);
+    assert!(matches!(squarings, Err(ApproxError::Unknown { .. })));
+    let silu = Target::Activation(Gate::Logistic);
+    let large = Named::parse(silu, "composite/7x255", (-9.0, 9.0), 12.0);
+    assert!(matches!(large, Err(ApproxError::Degree { limit: 63, .. })));
     let texts = [
         "",
         "minimax",

@@ -94,7 +94,7 @@ impl<'g> Recorder<'g> {
         let largest = values
             .iter()
             .fold(0.0, |most: f64, value| most.max(value.abs()));
-        if largest > 0.0 {
+        if largest > 0.0 && largest.is_finite() {
             self.graph.set_bound(id, (1.0 + MARGIN) * largest);
         }
         Traced { id, values }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use taciturn_approx::Calibration;
+use taciturn_approx::{ApproxError, Calibration};
 use taciturn_graph::{CostTable, Level, Optimal};
 use taciturn_models::{Checkpoint, ModelError, Selection, StepModel, load_calibration};
 
@@ -122,6 +122,14 @@ fn what_cannot_be_selected_is_an_error_that_says_where() {
     );
     let piecewise = error("silu", "piecewise");
     assert!(matches!(&piecewise, ModelError::Site { site, .. } if site == "layer0.hidden"));
+    let coarser = error("silu", "minimax/1");
+    let too_wide = |error: &ModelError| {
+        let ModelError::Site { source, .. } = error else {
+            return false;
+        };
+        matches!(source, ApproxError::TooWide { .. })
+    };
+    assert!(too_wide(&coarser), "{coarser}");
     let coarse = error("layer1.denominator0", "constant");
     assert!(
         coarse.to_string().contains("round 0 of layer 1"),

@@ -1,7 +1,7 @@
 //! Time by kind of operation, over all decoder blocks: the rows of Cachemir's breakdown (Table 5), bootstraps apart.
 
 use serde::Serialize;
-use taciturn_graph::{BootstrapPlan, CostTable, Graph, Plan};
+use taciturn_graph::{BootstrapPlan, CostTable, Graph, Op, Plan};
 
 /// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -67,6 +67,11 @@ pub fn operations(graph: &Graph, plan: &Plan, table: &CostTable) -> Vec<Operatio
     for (index, node) in graph.nodes().iter().enumerate() {
         let (Some(kind), Ok(planned)) = (kind(&node.name), plan.node(&node.name)) else {
             continue;
+        };
+        // With the interval's map in its weights, the projection gives the argument.
+        let kind = match (kind, &node.op) {
+            (Kind::Activation, Op::ProductSpaced { .. }) => Kind::Up,
+            _ => kind,
         };
         let Some(report) = reports.iter_mut().find(|report| report.operation == kind) else {
             continue;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 use taciturn_approx::{
-    Approximation, Calibration, ENOUGH_BITS, Gate, Named, SiteRange, Target, candidates,
+    ApproxError, Approximation, Calibration, ENOUGH_BITS, Gate, Named, SiteRange, Target,
+    candidates,
 };
 
 use super::selection::Selection;
@@ -88,7 +89,9 @@ impl Sites {
             collector.layer(config, layer)?;
             Ok(collector.sites)
         });
-        let layers: Vec<Vec<StepSite>> = layers.collect::<Result<_, ModelError>>()?;
+        // Of several errors the first layer's is told.
+        let layers: Vec<Result<Vec<StepSite>, ModelError>> = layers.collect();
+        let layers: Vec<Vec<StepSite>> = layers.into_iter().collect::<Result<_, _>>()?;
         let mut last = Collector {
             calibration,
             selection,
@@ -161,6 +164,23 @@ struct Place<'r> {
     enough: f64,
 }
 
+impl Place<'_> {
+    /// An approximation that is one: whose error is smaller than what it is relative to.
+    fn fits(&self, named: Named) -> Result<Named, ApproxError> {
+        let best = named.approximation.bits();
+        match best > 0.0 {
+            true => Ok(named),
+            false => Err(ApproxError::TooWide {
+                function: self.target.name(),
+                low: self.interval.0,
+                high: self.interval.1,
+                bits: 0.0,
+                best,
+            }),
+        }
+    }
+}
+
 impl<'a> Collector<'a> {
     /// A site on the interval of the calibration.
     fn place(
@@ -194,7 +214,8 @@ impl<'a> Collector<'a> {
             None => default(&place)?,
             Some(name) => {
                 let named = Named::parse(place.target, name, place.interval, place.bits);
-                named.map_err(|source| ModelError::Site {
+                let fits = named.and_then(|named| place.fits(named));
+                fits.map_err(|source| ModelError::Site {
                     site: place.site.clone(),
                     source,
                 })?
