@@ -184,3 +184,23 @@ fn every_site_is_shown_with_its_approximation() {
         ],
     );
 }
+
+#[test]
+fn a_gpu_that_is_not_there_is_planned_for_by_an_estimate() {
+    let report = json(&[
+        "plan",
+        "--device",
+        "h200",
+        "--context",
+        "12",
+        "--memory-limit",
+        "139GB",
+        "--json",
+    ]);
+    assert_eq!(report["costs"], "estimated");
+    assert!(
+        report["seconds"]
+            .as_f64()
+            .is_some_and(|seconds| seconds > 0.0)
+    );
+}

@@ -334,6 +334,8 @@ fn the_roofline_has_work_and_shares_of_the_limits() {
 
 #[test]
 fn kernels_are_measured() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let rows = folder.path().join("rows");
     let report = json(&[
         "bench",
         "kernels",
@@ -342,6 +344,8 @@ fn kernels_are_measured() {
         "--allow-insecure",
         "--device",
         "cpu",
+        "--rows",
+        rows.to_str().expect("UTF-8"),
         "--json",
     ]);
     assert!(report["gpu"].is_null() && report["limits"].is_null());
@@ -355,6 +359,17 @@ fn kernels_are_measured() {
     }
     for operation in operations {
         positive(operation, &["ms", "bytes", "gb_per_s", "share_of_copy"]);
+    }
+    // The same, as they came.
+    let rows = std::fs::read_to_string(rows).expect("the rows");
+    let rows: Vec<Value> = rows
+        .lines()
+        .map(|row| serde_json::from_str(row).expect("a line of JSON"))
+        .collect();
+    assert_eq!(rows.len(), operations.len());
+    for (row, operation) in rows.iter().zip(operations) {
+        assert_eq!(row["row"], "operation");
+        assert!(row["name"] == operation["name"] && row["ms"] == operation["ms"]);
     }
 }
 

@@ -9,6 +9,9 @@ use taciturn_ckks::{Ciphertext, CircuitId, CkksError};
 use super::CpuMachine;
 use crate::PlainId;
 
+/// Operations that are known at a time. Those that come in one step only add up to more in a long exchange: then all begin anew.
+const KNOWN: usize = 1 << 14;
+
 /// What an operation does, beside the shapes of its inputs.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) enum Circuit {
@@ -47,11 +50,11 @@ impl CpuMachine {
         inputs: &[&Ciphertext],
         work: impl Fn(&Self, &[&Ciphertext]) -> Result<Vec<Ciphertext>, CkksError>,
     ) -> Result<Vec<Ciphertext>, CkksError> {
-        let id = *self
-            .circuits
-            .0
-            .entry(circuit)
-            .or_insert_with(CircuitId::new);
+        let known = &mut self.circuits.0;
+        if known.len() >= KNOWN {
+            known.clear();
+        }
+        let id = *known.entry(circuit).or_insert_with(CircuitId::new);
         self.evaluator
             .recorded(id, 0, inputs, |inputs| work(self, inputs))
     }
