@@ -134,16 +134,22 @@ impl Bootstrapper {
         for galois in self.tables.trace.lifted() {
             switch(GadgetName::Decapsulate, galois, raised);
         }
-        switch(GadgetName::Bootstrap, 1, raised);
-        let transforms = self.tables.coeffs_to_slots.iter();
-        let top: BTreeSet<u64> = transforms
-            .flat_map(LinearTransform::rotations)
-            .map(galois)
-            .chain(self.tables.trace.switched())
-            .chain([Evaluator::galois_of_conjugation(&self.tables.params)])
-            .collect();
-        for galois in top {
-            switch(GadgetName::Bootstrap, galois, raised);
+        let product = self.tables.params.gadget(GadgetName::Product).limbs;
+        switch(GadgetName::Product, 1, raised.intersection(product));
+        for (gadget, galois) in self.tables.trace.switched() {
+            switch(gadget, galois, raised);
+        }
+        if !self.shape.is_constant() {
+            let rotations = self
+                .tables
+                .coeffs_to_slots
+                .iter()
+                .flat_map(LinearTransform::rotations);
+            let conjugation = Evaluator::galois_of_conjugation(&self.tables.params);
+            let top: BTreeSet<u64> = rotations.map(galois).chain([conjugation]).collect();
+            for galois in top {
+                switch(GadgetName::Bootstrap, galois, raised);
+            }
         }
         let level = Level(slots_to_coeffs_levels(self.shape.log_slots));
         let low = self.tables.params.level_basis(level);

@@ -79,8 +79,7 @@ impl EvalMod {
 
 /// 2 c^2 - a: one limb.
 fn double_angle(ev: &Evaluator, c: &Ciphertext, a: f64) -> Result<Ciphertext, CkksError> {
-    let mut product = ev.mul(c, c)?;
-    ev.mul_integer_assign(&mut product, 2);
+    let mut product = ev.double_square(c)?;
     ev.add_constant_assign(&mut product, Complex64::new(-a, 0.0))?;
     ev.relinearize_rescale(&product)
 }

@@ -90,15 +90,18 @@ impl Powers<'_> {
         let a = k.next_power_of_two() / 2;
         let b = k - a;
         let (left, right) = (self.power(a)?, self.power(b)?);
-        let mut product = self.ev.mul(&left, &right)?;
-        self.ev.mul_integer_assign(&mut product, 2);
-        if a == b {
+        let product = if a == b {
+            let mut product = self.ev.double_square(&left)?;
             self.ev
                 .add_constant_assign(&mut product, Complex64::new(-1.0, 0.0))?;
+            product
         } else {
+            let mut product = self.ev.mul(&left, &right)?;
+            self.ev.mul_integer_assign(&mut product, 2);
             let lower = self.power(a - b)?;
             self.add_multiple(&mut product, &lower, -1.0)?;
-        }
+            product
+        };
         let out = Rc::new(self.ev.relinearize_rescale(&product)?);
         self.known.insert(k, out.clone());
         Ok(out)

@@ -16,6 +16,8 @@ pub(crate) struct Trace {
     first: Vec<u64>,
     /// Galois elements of the other steps, each without 1.
     rest: Vec<Vec<u64>>,
+    /// The gadget of their keys.
+    gadget: GadgetName,
     /// Galois elements that generate those of the first step, each as an automorphism of order two of what the earlier ones leave.
     generators: Vec<u64>,
 }
@@ -37,6 +39,11 @@ impl Trace {
         Self {
             first: (0..count).map(|j| galois(j * stride)).collect(),
             rest,
+            gadget: if real {
+                GadgetName::Trace
+            } else {
+                GadgetName::Bootstrap
+            },
             generators: (0..count.ilog2()).map(|i| galois(stride << i)).collect(),
         }
     }
@@ -46,9 +53,12 @@ impl Trace {
         self.first.iter().copied()
     }
 
-    /// Galois elements whose keys are of the [`GadgetName::Bootstrap`] gadget.
-    pub(crate) fn switched(&self) -> impl Iterator<Item = u64> + '_ {
-        self.rest.iter().flatten().copied()
+    /// Galois elements of the other keys, and the gadget of each: of a single value it is one of its own.
+    pub(crate) fn switched(&self) -> impl Iterator<Item = (GadgetName, u64)> + '_ {
+        self.rest
+            .iter()
+            .flatten()
+            .map(|&galois| (self.gadget, galois))
     }
 
     /// The projection of a value modulo the base limb, under the sparse secret, raised to other limbs: under the dense secret, and not
@@ -83,7 +93,7 @@ impl Trace {
         ev.add_extended(&mut sum.polys[0], &projected, special);
 
         self.rest.iter().try_fold(sum, |sum, step| {
-            let hoisted = ev.hoist_extended(sum, GadgetName::Bootstrap);
+            let hoisted = ev.hoist_extended(sum, self.gadget);
             ev.add_automorphisms(&hoisted, step)
         })
     }

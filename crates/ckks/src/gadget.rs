@@ -7,8 +7,13 @@ use crate::SecretDistribution;
 /// Which of a parameter set's gadgets a key belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GadgetName {
-    /// The whole modulus: rotations and products inside a bootstrap.
+    /// The whole modulus: rotations inside a bootstrap.
     Bootstrap,
+    /// EvalMod's modulus: products inside a bootstrap, which are rescaled together with their switch, so that digits may exceed P by nearly the
+    /// prime that is dropped.
+    Product,
+    /// The trace of a single value, which needs one of CoeffsToSlots' limbs: the others are special ones here, for fewer digits.
+    Trace,
     /// The model's levels only, with fewer special primes: smaller keys, cheaper switches.
     Model,
     /// Dense to sparse secret, modulo the base limb and one special prime.

@@ -174,7 +174,7 @@ impl Evaluator {
         let special = self.params().gadget(gadget).special;
         let decomposed = self.decompose(&ct.polys[1], gadget);
         let times_special = |poly: &Poly| {
-            let mut scaled = poly.clone();
+            let mut scaled = self.params().ring().restrict(poly, poly.basis());
             self.mul_by_primes(&mut scaled, special);
             scaled
         };

@@ -332,9 +332,27 @@ fn gadgets(l: &ParametersLiteral, ciphertext_limbs: usize) -> Vec<Gadget> {
         .chain(1 + l.levels..ciphertext_limbs)
         .chain(1..1 + l.levels)
         .collect();
-    let bootstrap = digits(&order, l, l.bootstrap_special_limbs);
+    let eval_mod = 1 + l.levels..1 + l.levels + l.eval_mod_limbs;
+    let product: Vec<usize> = [0]
+        .into_iter()
+        .chain(eval_mod.clone())
+        .chain(1..1 + l.levels)
+        .collect();
     let model: Vec<usize> = (0..1 + l.levels).collect();
-    let model_digits = digits(&model, l, l.model_special_limbs);
+    let divisor = |special: usize| special as u32 * l.base_bits;
+    let bootstrap = digits(&order, l, divisor(l.bootstrap_special_limbs));
+    // Of CoeffsToSlots' limbs a single value needs the first alone.
+    let trace_special =
+        Basis::range(eval_mod.end + 1..ciphertext_limbs + l.bootstrap_special_limbs);
+    let trace: Vec<usize> = [0]
+        .into_iter()
+        .chain(eval_mod.start..eval_mod.end + 1)
+        .chain(1..1 + l.levels)
+        .collect();
+    let trace_digits = digits(&trace, l, divisor(trace_special.len()));
+    // What the rescale divides by: the prime of an EvalMod limb.
+    let product_digits = digits(&product, l, divisor(l.bootstrap_special_limbs + 1));
+    let model_digits = digits(&model, l, divisor(l.model_special_limbs));
     let base = Basis::single(0);
     vec![
         Gadget {
@@ -342,6 +360,20 @@ fn gadgets(l: &ParametersLiteral, ciphertext_limbs: usize) -> Vec<Gadget> {
             limbs: all,
             special: special(l.bootstrap_special_limbs),
             digits: bootstrap,
+            encrypted_under: dense,
+        },
+        Gadget {
+            name: GadgetName::Product,
+            limbs: Basis::range(0..eval_mod.end),
+            special: special(l.bootstrap_special_limbs),
+            digits: product_digits,
+            encrypted_under: dense,
+        },
+        Gadget {
+            name: GadgetName::Trace,
+            limbs: Basis::range(0..eval_mod.end + 1),
+            special: trace_special,
+            digits: trace_digits,
             encrypted_under: dense,
         },
         Gadget {
@@ -370,12 +402,12 @@ fn gadgets(l: &ParametersLiteral, ciphertext_limbs: usize) -> Vec<Gadget> {
     ]
 }
 
-/// Room that is left between a digit and the special modulus, so that a switch's noise, the digit's size over P times the keys'
-/// noise, stays below the rounding that ends it anyway.
+/// Room that is left between a digit and what the switch is divided by, so that a switch's noise, the digit's size over that divisor times the
+/// keys' noise, stays below the rounding that ends it anyway.
 const DIGIT_MARGIN_BITS: u32 = 8;
 
-/// Cuts limbs into digits whose product stays within the special modulus.
-fn digits(order: &[usize], l: &ParametersLiteral, special: usize) -> Vec<Basis> {
+/// Cuts limbs into digits whose product stays within a divisor of so many bits: the special modulus, and the prime of a rescale at the same time.
+fn digits(order: &[usize], l: &ParametersLiteral, divisor_bits: u32) -> Vec<Basis> {
     let bits = |limb: usize| {
         if (1..=l.levels).contains(&limb) {
             l.level_bits
@@ -383,7 +415,7 @@ fn digits(order: &[usize], l: &ParametersLiteral, special: usize) -> Vec<Basis> 
             l.base_bits
         }
     };
-    let room = special as u32 * l.base_bits - DIGIT_MARGIN_BITS;
+    let room = divisor_bits - DIGIT_MARGIN_BITS;
     let mut out: Vec<(Basis, u32)> = Vec::new();
     for &limb in order {
         // The first digit with room: model limbs fill up what bootstrap limbs leave.

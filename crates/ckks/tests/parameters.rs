@@ -22,6 +22,8 @@ fn the_default_set_is_within_its_bounds() {
     );
     for name in [
         GadgetName::Bootstrap,
+        GadgetName::Product,
+        GadgetName::Trace,
         GadgetName::Model,
         GadgetName::Encapsulate,
         GadgetName::Decapsulate,
@@ -118,7 +120,11 @@ fn every_basis_fills_digits_from_the_front() {
     for name in names() {
         let params = named(name).unwrap();
         let top = params.coeffs_to_slots_limbs().end;
-        for gadget in [GadgetName::Bootstrap, GadgetName::Model] {
+        for gadget in [
+            GadgetName::Bootstrap,
+            GadgetName::Product,
+            GadgetName::Model,
+        ] {
             let gadget = params.gadget(gadget);
             for level in 0..=params.max_level().0 {
                 for end in params.eval_mod_limbs().start..=top {

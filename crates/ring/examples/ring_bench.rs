@@ -3,7 +3,9 @@
 //! `cargo run --release -p taciturn-ring --example ring_bench [portable] [THREADS]`
 
 use std::time::Instant;
-use taciturn_ring::{BackendKind, Basis, Form, IntegerPoly, Poly, Ring, primes_near};
+use taciturn_ring::{
+    BackendKind, Basis, Form, Hoisted, IntegerPoly, Poly, Ring, Rotation, primes_near,
+};
 
 const LOG_N: u32 = 16;
 const LIMBS_Q: usize = 28;
@@ -123,6 +125,44 @@ fn report(ring: &Ring, threads: usize) {
         "key_product_automorphism_ms",
         time(|| ring.key_product_automorphism(&digits, &key, 5, all)),
     );
+    // Sums of rotations: a step of a trace, and more rotations with keys of one digit; keys are read from memory.
+    let keys: Vec<Vec<(Poly, Poly)>> = (0..8)
+        .map(|i| {
+            let half = |j: u8| random(20 + 6 * i + j, all);
+            (0..3).map(|j| (half(2 * j), half(2 * j + 1))).collect()
+        })
+        .collect();
+    let rotations = |digits: usize, count: usize| -> Vec<Rotation<'_>> {
+        let keys = keys.iter().take(count).zip([
+            5,
+            25,
+            125,
+            625,
+            3125,
+            15625,
+            78125 % 131072,
+            390625 % 131072,
+        ]);
+        keys.map(|(key, galois)| Rotation {
+            galois,
+            key: &key[..digits],
+        })
+        .collect()
+    };
+    for (name, count, digits) in [
+        ("sum_of_3_rotations_ms", 3, &digits[..]),
+        ("sum_of_8_one_digit_rotations_ms", 8, &digits[..1]),
+    ] {
+        let hoisted = Hoisted {
+            value: [&x, &x],
+            digits,
+        };
+        let rotations = rotations(digits.len(), count);
+        measure(
+            name,
+            time(|| ring.sum_of_rotations(hoisted, &rotations, all)),
+        );
+    }
     let product = ring.key_product(&digits, &key, all);
     measure("mod_down_ms", time(|| ring.mod_down(&product.0, p)));
     measure(

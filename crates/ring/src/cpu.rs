@@ -7,9 +7,8 @@ mod rns;
 use crate::{
     Automorphism, Backend, BaseConversion, Basis, Form, IntegerPoly, MAX_DIGITS, Poly, Tables,
     hoisting::{Hoisted, Step, Terms},
-    kernels::Kernels,
+    kernels::{Kernels, KeyProducts},
 };
-use hoisting::PART;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -64,6 +63,14 @@ fn each_limb_pair(a: &mut Poly, b: &mut Poly, f: impl Fn(usize, [&mut [u64]; 2])
 impl<K: Kernels> Backend for CpuBackend<K> {
     fn name(&self) -> &'static str {
         K::NAME
+    }
+
+    fn clear(&self, out: &mut Poly) {
+        each_limb(out, |_, _, out| out.fill(0));
+    }
+
+    fn copy_limbs(&self, _: &Tables, out: &mut Poly, a: &Poly) {
+        each_limb(out, |i, _, out| out.copy_from_slice(a.limb(i)));
     }
 
     fn reduce_signed(&self, tables: &Tables, out: &mut Poly, coefficients: &[i64]) {
@@ -259,14 +266,14 @@ impl<K: Kernels> Backend for CpuBackend<K> {
                 digit_limbs[j] = digit.limb(i);
                 key_limbs[j] = [key.0.limb(i), key.1.limb(i)];
             }
-            self.0.key_product(
-                tables.moduli()[i],
-                out,
-                &digit_limbs[..count],
-                &key_limbs[..count],
-                map.map(Automorphism::whole),
-                accumulate,
-            );
+            let products = KeyProducts {
+                digits: &digit_limbs[..count],
+                keys: &key_limbs[..count],
+                value: None,
+                map: map.map(Automorphism::whole),
+            };
+            self.0
+                .key_product(tables.moduli()[i], out, products, accumulate);
         });
     }
 
@@ -303,17 +310,7 @@ impl<K: Kernels> Backend for CpuBackend<K> {
         hoisted: Hoisted<'_>,
         steps: &[Step<'_>],
     ) {
-        each_limb_pair(out.0, out.1, |i, [a, b]| {
-            // In parts that stay in the cache while rotation after rotation is added.
-            for (k, (a, b)) in a.chunks_mut(PART).zip(b.chunks_mut(PART)).enumerate() {
-                let mut add = |step: &Step<'_>, accumulate| {
-                    let out = [&mut *a, &mut *b];
-                    self.rotate_part(tables, i, k * PART, out, hoisted, step, accumulate);
-                };
-                add(&Step::identity(), false);
-                steps.iter().for_each(|step| add(step, true));
-            }
-        });
+        self.sum_of_rotations_by_limb(tables, out, hoisted, steps);
     }
 
     fn mod_down(&self, tables: &Tables, out: &mut Poly, a: &Poly, conversion: &BaseConversion) {

@@ -56,14 +56,6 @@ impl Step<'_> {
     pub fn key(&self) -> &[(Poly, Poly)] {
         self.key
     }
-
-    /// The value itself.
-    pub(crate) fn identity() -> Self {
-        Step {
-            map: None,
-            key: &[],
-        }
-    }
 }
 
 /// One sum: indices of steps, and the weights of these.

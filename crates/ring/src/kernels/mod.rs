@@ -6,6 +6,19 @@ pub(crate) mod portable;
 
 use crate::{Automorphism, Modulus, automorphism::MapPart, conversion::Target, tables::NttTable};
 
+/// The most products in a sum that is not reduced.
+pub(crate) const UNREDUCED: usize = 32;
+
+/// For each half `c` of a limb the sum of `digits·keys_c`, and `value` in the first; digits and value mapped first if a map is given. Keys may
+/// then be a part of a limb, and digits and value are whole.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyProducts<'a> {
+    pub(crate) digits: &'a [&'a [u64]],
+    pub(crate) keys: &'a [[&'a [u64]; 2]],
+    pub(crate) value: Option<&'a [u64]>,
+    pub(crate) map: Option<MapPart<'a>>,
+}
+
 /// Kernels over one limb. Slices of one call have equal length, a multiple of eight. Words are canonical before and after.
 pub(crate) trait Kernels: Copy + Send + Sync + 'static {
     const NAME: &'static str;
@@ -54,16 +67,20 @@ pub(crate) trait Kernels: Copy + Send + Sync + 'static {
     /// `acc`, a part of a limb, plus that part of the mapped `a`, a whole limb; evaluation form.
     fn automorphism_add(self, q: Modulus, acc: &mut [u64], a: &[u64], map: MapPart<'_>);
 
-    /// `out_c = sum of digits·keys_c`, or `out_c` plus it. Under a map, `out` and `keys` may be a part of a limb and `digits` are whole.
+    /// `out_c = ` the products' sums, or `out_c` plus them.
     fn key_product(
         self,
         q: Modulus,
         out: [&mut [u64]; 2],
-        digits: &[&[u64]],
-        keys: &[[&[u64]; 2]],
-        map: Option<MapPart<'_>>,
+        products: KeyProducts<'_>,
         accumulate: bool,
     );
+
+    /// `sums += ` the products, not reduced: each half's sums are low words and high words, in a form of their own in which a canonical
+    /// word is the low word and 0. At most [`UNREDUCED`] products may be added.
+    fn add_products(self, sums: [&mut [u64]; 4], products: KeyProducts<'_>);
+    /// `out_c = ` the sums.
+    fn reduce_sums(self, q: Modulus, out: [&mut [u64]; 2], sums: [&[u64]; 4]);
 
     /// `out_c = sum of weights·terms_c`, a weight standing for `stride` words (a multiple of eight).
     fn weighted_sum(
@@ -81,4 +98,17 @@ pub(crate) trait Kernels: Copy + Send + Sync + 'static {
     fn convert_quotient(self, quotient: &mut [u64]);
     /// Second half, for one target limb. `ys` holds rows as long as `out`: those of all source limbs, then the quotient.
     fn convert_target(self, p: Modulus, out: &mut [u64], ys: &[&[u64]], target: &Target);
+}
+
+impl<'a> KeyProducts<'a> {
+    /// The same in parts of at most `most` digits.
+    pub(crate) fn parts(self, most: usize) -> impl Iterator<Item = Self> {
+        let parts = self.digits.chunks(most).zip(self.keys.chunks(most));
+        parts.enumerate().map(move |(i, (digits, keys))| Self {
+            digits,
+            keys,
+            value: self.value.filter(|_| i == 0),
+            map: self.map,
+        })
+    }
 }

@@ -1,6 +1,6 @@
 //! Kernels in plain Rust: the reference for all others.
 
-use super::Kernels;
+use super::{Kernels, KeyProducts};
 use crate::{
     Automorphism, Modulus,
     automorphism::{LANES, MapPart},
@@ -197,32 +197,38 @@ impl Kernels for Portable {
         self,
         q: Modulus,
         out: [&mut [u64]; 2],
-        digits: &[&[u64]],
-        keys: &[[&[u64]; 2]],
-        map: Option<MapPart<'_>>,
+        products: KeyProducts<'_>,
         accumulate: bool,
     ) {
         let [out0, out1] = out;
         for k in 0..out0.len() {
-            let source = map.map_or(k, |map| {
-                let (start, shuffle) = map.group(map.sources()[k / LANES]);
-                start + shuffle[k % LANES] as usize
-            });
-            let sum = |c: usize| -> u64 {
-                let sum: u128 = digits
-                    .iter()
-                    .zip(keys)
-                    .map(|(d, key)| d[source] as u128 * key[c][k] as u128)
-                    .sum();
-                // The reduction divides by 2^52; the product by 2^104 does so again, and takes both back.
-                q.montgomery_mul(q.montgomery_reduce(sum) % q.value(), q.r2())
-            };
             let before = if accumulate {
-                (out0[k], out1[k])
+                [out0[k], out1[k]]
             } else {
-                (0, 0)
+                [0, 0]
             };
-            (out0[k], out1[k]) = (q.add(before.0, sum(0)), q.add(before.1, sum(1)));
+            let sums = add_products_of(before.map(u128::from), &products, k);
+            [out0[k], out1[k]] = sums.map(|sum| reduce_sum(q, sum));
+        }
+    }
+
+    fn add_products(self, sums: [&mut [u64]; 4], products: KeyProducts<'_>) {
+        let [low0, high0, low1, high1] = sums;
+        let whole = |low: u64, high: u64| u128::from(high) << 64 | u128::from(low);
+        for k in 0..low0.len() {
+            let before = [whole(low0[k], high0[k]), whole(low1[k], high1[k])];
+            let [sum0, sum1] = add_products_of(before, &products, k);
+            (low0[k], high0[k]) = (sum0 as u64, (sum0 >> 64) as u64);
+            (low1[k], high1[k]) = (sum1 as u64, (sum1 >> 64) as u64);
+        }
+    }
+
+    fn reduce_sums(self, q: Modulus, out: [&mut [u64]; 2], sums: [&[u64]; 4]) {
+        let ([low0, high0, low1, high1], [out0, out1]) = (sums, out);
+        for (out, low, high) in [(out0, low0, high0), (out1, low1, high1)] {
+            for (out, (&low, &high)) in out.iter_mut().zip(low.iter().zip(high)) {
+                *out = reduce_sum(q, u128::from(high) << 64 | u128::from(low));
+            }
         }
     }
 
@@ -241,7 +247,7 @@ impl Kernels for Portable {
                 let sum: u128 = products
                     .map(|(w, term)| w[k / stride] as u128 * term[c][k] as u128)
                     .sum();
-                q.montgomery_mul(q.montgomery_reduce(sum) % q.value(), q.r2())
+                reduce_sum(q, sum)
             };
             (out0[k], out1[k]) = (sum(0), sum(1));
         }
@@ -268,4 +274,24 @@ impl Kernels for Portable {
             *out = p.montgomery_reduce(sum) % p.value();
         }
     }
+}
+
+/// `sums` plus the products that belong to word `k`.
+fn add_products_of(mut sums: [u128; 2], products: &KeyProducts<'_>, k: usize) -> [u128; 2] {
+    let source = products.map.map_or(k, |map| {
+        let (start, shuffle) = map.group(map.sources()[k / LANES]);
+        start + shuffle[k % LANES] as usize
+    });
+    for (digit, key) in products.digits.iter().zip(products.keys) {
+        for (sum, key) in sums.iter_mut().zip(key) {
+            *sum += u128::from(digit[source]) * u128::from(key[k]);
+        }
+    }
+    sums[0] += products.value.map_or(0, |value| u128::from(value[source]));
+    sums
+}
+
+/// The reduction divides by 2^52; the product by 2^104 does so again, and takes both back.
+fn reduce_sum(q: Modulus, sum: u128) -> u64 {
+    q.montgomery_mul(q.montgomery_reduce(sum) % q.value(), q.r2())
 }

@@ -1,12 +1,8 @@
-//! Sums of products, reduced once: base conversion and key products.
+//! Base conversion: sums of products, reduced once.
 
 use super::lanes::*;
-use crate::{
-    Modulus,
-    automorphism::{LANES, MapPart},
-    conversion::Target,
-};
-use std::arch::x86_64::{_mm512_permutexvar_epi64, _mm512_setzero_si512};
+use crate::{Modulus, automorphism::LANES, conversion::Target};
+use std::arch::x86_64::_mm512_setzero_si512;
 
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub(super) fn add_quotient(quotient: &mut [u64], y: &[u64], weight: u64) {
@@ -64,81 +60,5 @@ pub(super) fn target(p: Modulus, out: &mut [u64], ys: &[&[u64]], target: &Target
             high = madd_high(high, y, factor);
         }
         store(out, finish(low, high));
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn key_product(
-    q: Modulus,
-    out: [&mut [u64]; 2],
-    digits: &[&[u64]],
-    keys: &[[&[u64]; 2]],
-    map: Option<MapPart<'_>>,
-    accumulate: bool,
-) {
-    let p = Prime::new(q);
-    let unwind = p.factor(splat(q.r2()));
-    // Sixteen products leave less than 5q; below 3q the next factor fits 52 bits.
-    let finish = |low, high| p.mul(reduce(p.reduce_wide(low, high), p.two_q), unwind);
-    let [out0, out1] = out.map(groups_mut);
-    for (k, (out0, out1)) in out0.iter_mut().zip(out1).enumerate() {
-        let (mut low0, mut high0) = (_mm512_setzero_si512(), _mm512_setzero_si512());
-        let (mut low1, mut high1) = (low0, high0);
-        let source = map.map(|map| map.group(map.sources()[k]));
-        if let Some(&ahead) = map.and_then(|map| map.sources().get(k + AHEAD)) {
-            digits
-                .iter()
-                .for_each(|digit| prefetch(&groups(digit)[ahead as usize / LANES]));
-        }
-        for (digit, key) in digits.iter().zip(keys) {
-            let digit = match source {
-                None => load(&groups(digit)[k]),
-                Some((start, shuffle)) => {
-                    _mm512_permutexvar_epi64(load(shuffle), load(&groups(digit)[start / LANES]))
-                }
-            };
-            let [key0, key1] = key.map(|key| load(&groups(key)[k]));
-            low0 = madd_low(low0, digit, key0);
-            high0 = madd_high(high0, digit, key0);
-            low1 = madd_low(low1, digit, key1);
-            high1 = madd_high(high1, digit, key1);
-        }
-        let (mut sum0, mut sum1) = (finish(low0, high0), finish(low1, high1));
-        if accumulate {
-            sum0 = reduce(add(load(out0), sum0), p.q);
-            sum1 = reduce(add(load(out1), sum1), p.q);
-        }
-        store(out0, sum0);
-        store(out1, sum1);
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512ifma")]
-pub(super) fn weighted_sum(
-    q: Modulus,
-    out: [&mut [u64]; 2],
-    weights: &[&[u64]],
-    terms: &[[&[u64]; 2]],
-    stride: usize,
-) {
-    let p = Prime::new(q);
-    let unwind = p.factor(splat(q.r2()));
-    // As for key products: at most sixteen terms.
-    let finish = |low, high| p.mul(reduce(p.reduce_wide(low, high), p.two_q), unwind);
-    let run = stride / LANES;
-    let [out0, out1] = out.map(groups_mut);
-    for (k, (out0, out1)) in out0.iter_mut().zip(out1).enumerate() {
-        let (mut low0, mut high0) = (_mm512_setzero_si512(), _mm512_setzero_si512());
-        let (mut low1, mut high1) = (low0, high0);
-        for (weight, term) in weights.iter().zip(terms) {
-            let weight = splat(weight[k / run]);
-            let [term0, term1] = term.map(|term| load(&groups(term)[k]));
-            low0 = madd_low(low0, weight, term0);
-            high0 = madd_high(high0, weight, term0);
-            low1 = madd_low(low1, weight, term1);
-            high1 = madd_high(high1, weight, term1);
-        }
-        store(out0, finish(low0, high0));
-        store(out1, finish(low1, high1));
     }
 }

@@ -4,8 +4,9 @@ mod convert;
 mod lanes;
 mod ntt;
 mod pointwise;
+mod products;
 
-use super::{Kernels, portable::Portable};
+use super::{Kernels, KeyProducts, portable::Portable};
 use crate::{Automorphism, Modulus, automorphism::MapPart, conversion::Target, tables::NttTable};
 
 /// Exists only where the processor has AVX-512 F and IFMA.
@@ -144,15 +145,18 @@ impl Kernels for Avx512 {
         self,
         q: Modulus,
         out: [&mut [u64]; 2],
-        digits: &[&[u64]],
-        keys: &[[&[u64]; 2]],
-        map: Option<MapPart<'_>>,
+        products: KeyProducts<'_>,
         accumulate: bool,
     ) {
-        with_features!(
-            self,
-            convert::key_product(q, out, digits, keys, map, accumulate)
-        )
+        with_features!(self, products::key_product(q, out, products, accumulate))
+    }
+
+    fn add_products(self, sums: [&mut [u64]; 4], products: KeyProducts<'_>) {
+        with_features!(self, products::add_products(sums, products))
+    }
+
+    fn reduce_sums(self, q: Modulus, out: [&mut [u64]; 2], sums: [&[u64]; 4]) {
+        with_features!(self, products::reduce_sums(q, out, sums))
     }
 
     fn weighted_sum(
@@ -163,7 +167,7 @@ impl Kernels for Avx512 {
         terms: &[[&[u64]; 2]],
         stride: usize,
     ) {
-        with_features!(self, convert::weighted_sum(q, out, weights, terms, stride))
+        with_features!(self, products::weighted_sum(q, out, weights, terms, stride))
     }
 
     fn add_quotient(self, quotient: &mut [u64], y: &[u64], weight: u64) {
