@@ -34,7 +34,8 @@ pub struct Report {
     /// How the prompt was read, where not token by token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passes: Option<PassReport>,
-    /// Seconds of each step, or pass, that read tokens of the prompt under encryption before the one whose step gives the first new token.
+    /// Seconds of each step, or of passes in step, that read tokens of the prompt under encryption before the one whose step gives the first new
+    /// token.
     pub prompt_steps: Vec<f64>,
     pub steps: Vec<StepReport>,
     /// Of a new token.
