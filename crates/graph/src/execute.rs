@@ -53,6 +53,9 @@ pub fn run<M: Machine>(
     Ok(running.outputs)
 }
 
+/// Values by the names of a graph's inputs or outputs.
+pub type Named<V> = HashMap<String, V>;
+
 /// Computes graphs of successive steps in step: every node in all graphs, in their order, before the next node, so that a machine that keeps the
 /// weights of its last product encodes them once for all.
 ///
@@ -63,10 +66,10 @@ pub fn run_in_step<M: Machine>(
     graphs: &[Graph],
     plan: &Plan,
     machine: &mut M,
-    caches: &mut HashMap<String, M::Value>,
-    inputs: Vec<HashMap<String, M::Value>>,
+    caches: &mut Named<M::Value>,
+    inputs: Vec<Named<M::Value>>,
     observe: &mut dyn FnMut(Step<'_, M::Value>),
-) -> Result<Vec<HashMap<String, M::Value>>, RunError<M::Error>> {
+) -> Result<Vec<Named<M::Value>>, RunError<M::Error>> {
     let mut runs: Vec<InStep<'_, M::Value>> = (graphs.iter().zip(inputs))
         .map(|(graph, inputs)| InStep {
             running: Running::new(graph),

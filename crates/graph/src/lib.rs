@@ -77,7 +77,7 @@ pub use counter::{Counter, Counts};
 pub use cpu::{CpuMachine, ENCODED_AT_ONCE, KEPT_MASKS, bootstrap_input_levels};
 pub use diagonals::Diagonals;
 pub use error::{GraphError, PlanError, RunError};
-pub use execute::{Step, run, run_in_step};
+pub use execute::{Named, Step, run, run_in_step};
 pub use feed_forward::FeedForwardSpec;
 pub use function::{Function, FunctionKind, NonLinear};
 pub use graph::{Graph, Node, NodeId, module_of};

@@ -133,16 +133,10 @@ fn report(ring: &Ring, threads: usize) {
         })
         .collect();
     let rotations = |digits: usize, count: usize| -> Vec<Rotation<'_>> {
-        let keys = keys.iter().take(count).zip([
-            5,
-            25,
-            125,
-            625,
-            3125,
-            15625,
-            78125 % 131072,
-            390625 % 131072,
-        ]);
+        let keys =
+            keys.iter()
+                .take(count)
+                .zip([5, 25, 125, 625, 3125, 15625, 78125, 390625 % 131072]);
         keys.map(|(key, galois)| Rotation {
             galois,
             key: &key[..digits],
