@@ -286,6 +286,13 @@ fn check_options(options: &CalibrationOptions, positions: usize) -> Result<(), M
             options.context.to_string(),
         ));
     }
+    if options.windows < 2 {
+        return Err(bad(
+            "windows",
+            "at least 2".into(),
+            options.windows.to_string(),
+        ));
+    }
     if options.squarings > MAX_SQUARINGS {
         return Err(bad(
             "squarings",
