@@ -25,6 +25,8 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cd "$(dirname "$0")" || exit 1
 : >"$out/summary.txt"
+# Rows are added to what is there: those of an earlier run are another commit's.
+rm -f "$out"/*.rows
 # Copies do not always keep what may be executed.
 chmod +x taciturn conformance 2>/dev/null
 

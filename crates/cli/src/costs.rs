@@ -124,6 +124,10 @@ impl Costs {
                 params.name()
             )));
         }
+        // What the processor does beside the GPU is not estimated: it is this machine's.
+        let host = Costs::load(params)?;
+        costs.table.embed_ms = host.table.embed_ms;
+        costs.keygen_ms_per_mib = host.keygen_ms_per_mib;
         costs.set_input_levels();
         Ok(costs)
     }

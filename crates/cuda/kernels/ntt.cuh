@@ -90,7 +90,7 @@ DEVICE void reduce_first(double (&x)[SIZE], const Prime& m) {
 // Cooley-Tukey: x = u + v·w, y = u - v·w.
 //
 // The words that are not multiplied in the first stage, the first half, come with B <= 1/2, others with B < 4 as mul() wants it.
-// Those go to B <= 1/2 + 1/2, and four stages that each add 1/2 + B/8 lead to at most 3.8. For narrow primes nothing is reduced
+// Those go to B <= 1/2 + 1/2, and four stages that each add 1/2 + B/8 lead to below 4. For narrow primes nothing is reduced
 // on the way: a stage adds 1/2 + B·2^-12, and 17 stages lead to less than 10.
 template <int R, bool SORTED>
 DEVICE void forward_stages(double (&x)[1 << R], const Group& g, const Prime& m) {

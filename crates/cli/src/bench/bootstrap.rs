@@ -227,7 +227,6 @@ fn measure(
         };
         if times.is_empty() {
             times = timing::sorted_queued_ms(params.ring(), runs, 1, refresh)?;
-            rows.add("bootstrap", &LevelReport::new(target.0, &times))?;
         } else {
             let mut refresh = refresh;
             refresh()?;
@@ -241,6 +240,9 @@ fn measure(
                 "bootstrap: the words of {} differ from the processor's",
                 params.ring().backend_name()
             );
+        }
+        if precision.is_empty() {
+            rows.add("bootstrap", &LevelReport::new(target.0, &times))?;
         }
         output_level = params.level_of(out.basis()).unwrap_or(target);
         let have = client.decrypt(&out, d)?;
