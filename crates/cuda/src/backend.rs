@@ -74,7 +74,7 @@ impl CudaBackend {
     /// A polynomial to be read.
     pub(crate) fn operand(&self, a: &Poly) -> Operand {
         let memory: &Memory = a.device(|words| self.pool.upload(words));
-        self.check(memory);
+        self.pool.check(memory);
         Operand {
             words: memory.address(),
             basis: a.basis().mask(),
@@ -84,19 +84,11 @@ impl CudaBackend {
     /// A polynomial to be written, and read where the operation does.
     fn operand_mut(&self, a: &mut Poly) -> Operand {
         let memory: &mut Memory = a.device_mut(|words| self.pool.upload(words));
-        self.check(memory);
+        self.pool.check(memory);
         Operand {
             words: memory.address(),
             basis: a.basis().mask(),
         }
-    }
-
-    fn check(&self, memory: &Memory) {
-        assert_eq!(
-            memory.space(),
-            self.pool.device().space(),
-            "a polynomial stays with the device that computed it"
-        );
     }
 
     /// Queues a kernel.

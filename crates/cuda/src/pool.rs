@@ -99,6 +99,15 @@ impl Pool {
         &*self.device
     }
 
+    /// Fails for another device's memory, whose addresses mean nothing here.
+    pub(crate) fn check(&self, memory: &Memory) {
+        assert_eq!(
+            memory.space(),
+            self.device.space(),
+            "a polynomial stays with the device that computed it"
+        );
+    }
+
     pub(crate) fn transfers(&self) -> Transfers {
         Transfers {
             uploaded: self.uploaded.load(Ordering::Relaxed),

@@ -276,6 +276,7 @@ impl Recording for Sequence {
                 "replay: an input's shape"
             );
             let memory: &Memory = input.device(|words| self.pool.upload(words));
+            self.pool.check(memory);
             let source = Operand {
                 words: memory.address(),
                 basis: place.basis.mask(),

@@ -142,7 +142,7 @@ impl CudaBackend {
                 Coefficients::Narrow(x) => self.pool.upload(x),
                 Coefficients::Wide(x) => self.pool.upload(x),
             });
-        self.check(memory);
+        self.pool.check(memory);
         memory
     }
 }

@@ -113,7 +113,7 @@ impl CudaBackend {
     /// A sparse weight's values stay on the device once they were used.
     pub(super) fn sparse(&self, weight: &SparsePoly) -> Factor {
         let memory: &Memory = weight.device(|values| self.pool.upload(values));
-        self.check(memory);
+        self.pool.check(memory);
         Factor {
             values: Operand {
                 words: memory.address(),
